@@ -79,7 +79,7 @@ LAZY = {
     "nltk": (),
     "dask": (),
     "distributed": (),
-    "numba": ("runtime/jit.py", "runtime/compiler.py", "runtime/kernel_cache.py"),
+    "numba": ("runtime/jit.py", "runtime/kernel_cache.py"),
     "sklearn": ("models/linear/", "models/kernels/random_features.py", "models/kernel_machine.py"),
 }
 

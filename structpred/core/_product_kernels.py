@@ -9,7 +9,7 @@ from structpred.runtime.jit import njit
 WIDTH = 64
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def folded(sums):
     """The upper half of WIDTH sums is added to the lower, and so on."""
     half = WIDTH // 2
@@ -63,7 +63,7 @@ def dot_of_differences(a, b, c, d):
     return folded(sums)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def add_multiple(out, coef, vector):
     """out += coef * vector, each product rounded before it is added."""
     for k in range(out.shape[0]):

@@ -9,7 +9,7 @@ ONE, SEVEN, EIGHTS, TOP = np.uint64(1), np.uint64(7), np.uint64(3), np.uint64(56
 BYTES = np.uint64(0x0101010101010101)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def coalesce(idx, val, n, idx2, val2):
     """Sort the first n pairs by index, add up equal indices in their order, drop zeros; returns the new length.
 
@@ -65,7 +65,7 @@ def coalesce(idx, val, n, idx2, val2):
     return m
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def without_zeros(idx, val):
     """Drop pairs with the value zero, in place; returns the new length."""
     none = True
@@ -121,14 +121,14 @@ def in_order(idx, val, dim):
     return idx[:n], val[:n]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def add_into(v, idx, val, coef):
     """v[idx] += coef * val, the sums in float64."""
     for k in range(idx.shape[0]):
         v[idx[k]] += coef * val[k]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def add_into_both(v, u, idx, val, coef, coef_u):
     """v[idx] += coef * val and u[idx] += coef_u * val: the weights and the accumulator of their average."""
     for k in range(idx.shape[0]):
@@ -137,7 +137,7 @@ def add_into_both(v, u, idx, val, coef, coef_u):
         u[j] += coef_u * val[k]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def dot(v, idx, val):
     """The inner product of dense weights and a sparse vector, in float64."""
     total = 0.0
@@ -146,7 +146,7 @@ def dot(v, idx, val):
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def squared_norm(val):
     """The sum of squares, added in order."""
     total = 0.0
@@ -155,7 +155,7 @@ def squared_norm(val):
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def weighted_square(weights, idx, val):
     """The sum of weights[idx] * val^2, added in order."""
     total = 0.0
@@ -195,7 +195,7 @@ def add_each(v, idx, val, ends, coefs, low, high):
         add_into(v, idx[begin:end], val[begin:end], coefs[k])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def first_from(idx, begin, end, least):
     """The first of the ascending idx[begin:end] that is at least `least`, as a place in idx; `end` if none is."""
     if begin < end and idx[begin] >= least:

@@ -21,7 +21,7 @@ SORTED = 64
 LINE = 64
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def score_block(w, scale, offsets, start, stop, corpus, compiled, candidates, arcs, room, forbidden, places, out):
     """out[places[i - start]:]: scale times the arc scores of sentence i; arcs that are not listed are forbidden.
 
@@ -52,7 +52,7 @@ def score_block(w, scale, offsets, start, stop, corpus, compiled, candidates, ar
             forbid(offsets[i], offsets[i + 1] - offsets[i], candidates, forbidden, out[places[i - start] : places[i - start + 1]])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def forbid(first, n, candidates, forbidden, own):
     """Add `forbidden` to the scores of arcs that are not listed."""
     listed, heads = candidates
@@ -65,7 +65,7 @@ def forbid(first, n, candidates, forbidden, own):
                 own[m * (n + 1) + h] += forbidden
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def score_together(w, offsets, start, stop, corpus, compiled, candidates, arcs, room, places, out):
     """out[places[i - start]:]: what `score_sentence` gives for sentence i, to the last bit.
 
@@ -90,7 +90,7 @@ def score_together(w, offsets, start, stop, corpus, compiled, candidates, arcs, 
         finish_rows(w, None, piece, candidates, arcs, room, out)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def fetched(w, base, size):
     """Some sum over a block of weights, which then is in the cache: in this order it comes faster than at random."""
     total = 0.0
@@ -99,7 +99,7 @@ def fetched(w, base, size):
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def _piece(offsets, start, i, places):
     """The whole of sentence i of those from `start` on, as a piece (see `_arc_score_kernels`)."""
     first = offsets[i]
@@ -181,7 +181,7 @@ def emit_difference(truth, found, arcs, idx, val):
     return emit_listed(ends[0, :size], ends[1, :size], values[:size], arcs, idx, val)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def spread_arcs(mu, n, coef, arcs, idx, val, out):
     """out += coef * Psi^T mu for dense mu of one sentence."""
     for m in range(1, n + 1):
@@ -193,7 +193,7 @@ def spread_arcs(mu, n, coef, arcs, idx, val, out):
                     out[idx[j]] += coef * x
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def project_arcs(mu, n, arcs, idx, val, scratch):
     """<mu, Psi scratch>: the squared norm of scratch, if scratch = Psi^T mu."""
     total = 0.0
@@ -209,7 +209,7 @@ def project_arcs(mu, n, arcs, idx, val, scratch):
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def flush_arcs(n, coef, arcs, idx, val, scratch, w):
     """w += coef * scratch where any arc of the sentence has a feature; scratch becomes zero there."""
     for m in range(1, n + 1):

@@ -24,7 +24,7 @@ _codes[0] = 0  # no property of the arc
 KIND_CODES = _codes
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def distance_class(h, m):
     """The class of the distance, the direction included."""
     d = m - h if h < m else h - m
@@ -40,7 +40,7 @@ def distance_class(h, m):
     return k if h < m else k + N_CLASSES
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def positional_code(kind, distance):
     """The code of kind 0, 1 or 2 (nothing, direction, distance) for a distance class."""
     if kind == 0:
@@ -48,7 +48,7 @@ def positional_code(kind, distance):
     return KIND_CODES[1, 1 if distance >= N_CLASSES else 0] if kind == 1 else KIND_CODES[2, distance]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def counting_code(kind, h, m, counts):
     """The code of kind 3, 4 or 5: verbs, punctuation, or both and conjunctions, between h and m."""
     low = min(h, m) + 1
@@ -68,7 +68,7 @@ def counting_code(kind, h, m, counts):
     return KIND_CODES[5, ((right * 3 + verbs) * 3 + marks) * 2 + conjunctions]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def look_up(codes, first, n, looks, rows):
     """rows[k, p]: the code that looks[k], an attribute and an offset, finds at place p of a sentence of n words."""
     for k in range(looks.shape[0]):
@@ -123,7 +123,7 @@ def prepare_sentence(corpus, first, n, at, compiled, hashes, counts, own_tags):
                     hashes[side, t, to + p] = U(x ^ (x >> U(13)))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def emit_arc(h, m, value, arcs, idx, val, k):
     """Write the features of one arc, each `value` times, from place k on; returns the place behind them."""
     hashes, kinds, shifts, bases, between, n_tags, counts, tags, seen = arcs
@@ -139,7 +139,7 @@ def emit_arc(h, m, value, arcs, idx, val, k):
     return emit_between(h, m, value, between, n_tags, tags, seen, idx, val, k)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def emit_between(h, m, value, between, n_tags, tags, seen, idx, val, k):
     """Write the features of the tags between the ends of an arc from place k on; returns the place behind them."""
     seen[:] = 0
@@ -171,7 +171,7 @@ def hash_arcs(corpus, offsets, heads, compiled, kinds, hashes, counts, own_tags,
                 out[first + m - 1, t] = U(U(hashes[0, t, h] + hashes[1, t, m]) + codes[kinds[t]])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def pack_known(slots, row_of, indptr, indices):
     """Write row_of[slots[t]], where it is not negative, for one word t after the other; returns how many there are."""
     size = 0

@@ -22,7 +22,7 @@ P = np.uintp
 TOGETHER = 4
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def fill_positional(longest, codes, starts, classes):
     """Write what depends on the distance alone, up to `longest`."""
     for d in range(1, longest + 1):
@@ -33,7 +33,7 @@ def fill_positional(longest, codes, starts, classes):
                 codes[starts[kind] + far] = positional_code(kind, c)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def fill_counting(piece, counts, codes, starts):
     """Write the codes of what is between the ends of each arc: `counting_code` of all kinds at once."""
     _, n, at, low, high, here, _ = piece
@@ -53,7 +53,7 @@ def fill_counting(piece, counts, codes, starts):
                 codes[P(starts[5]) + row + h] = KIND_CODES[5, P((verbs * 3 + marks) * 2 + conjunctions)]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def code_row(kind, m, piece, starts):
     """Where the codes of the arcs to modifier m begin."""
     if kind == 0:
@@ -63,7 +63,7 @@ def code_row(kind, m, piece, starts):
     return starts[kind] + piece[5] + (m - piece[3]) * (piece[1] + 1)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def fill_places(t, slot, piece, hashes, kinds, shifts, codes, starts, places):
     """places[slot, arc of the piece]: the place in the block of template t; the end of a row runs over into the next one."""
     _, n, at, low, high, _, _ = piece
@@ -80,14 +80,14 @@ def fill_places(t, slot, piece, hashes, kinds, shifts, codes, starts, places):
             places[to, arc + h] = U(U(hashes[0, row, column + h] + of_m) + codes[code + h]) >> shift
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def add_one(w, factor, base, places, size, out, begin):
     """Add one template's weights to the arcs of a piece."""
     for a in range(P(size)):
         out[P(begin) + a] += factor * w[P(base) + P(places[0, a])]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def add_four(w, bases, t, places, size, out, begin):
     """Add those of four templates, in their order."""
     b0, b1, b2, b3 = P(bases[t]), P(bases[t + 1]), P(bases[t + 2]), P(bases[t + 3])
@@ -100,7 +100,7 @@ def add_four(w, bases, t, places, size, out, begin):
         out[P(begin) + a] = x
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def add_listed(w, factor, t, piece, candidates, arcs, codes, starts, out):
     """The same as add_one for the listed heads alone: word m - 1 has heads[listed[m - 1]:listed[m]]."""
     first, n, at, low, high, _, begin = piece
@@ -115,7 +115,7 @@ def add_listed(w, factor, t, piece, candidates, arcs, codes, starts, out):
             out[row + h] += factor * w[bases[t] + np.uint64(place)]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def add_template(w, factors, t, piece, candidates, arcs, room, out):
     """Add template t to the arcs of a piece."""
     hashes, kinds, shifts, bases = arcs[:4]
@@ -128,7 +128,7 @@ def add_template(w, factors, t, piece, candidates, arcs, room, out):
         add_one(w, factor, bases[t], places, (piece[4] - piece[3]) * (piece[1] + 1), out, piece[6])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def add_templates(w, factors, piece, candidates, arcs, room, out):
     """Add all templates of two ends to the arcs of a piece, in their order."""
     hashes, kinds, shifts, bases = arcs[:4]
@@ -146,7 +146,7 @@ def add_templates(w, factors, piece, candidates, arcs, room, out):
             t += 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def score_unary(w, factors, n, at, arcs, room):
     """unary[0, at + h, c], unary[1, at + m, c]: what templates of one end give a word whose other end is in distance class c."""
     hashes, kinds, shifts, bases = arcs[:4]
@@ -173,13 +173,13 @@ def score_unary(w, factors, n, at, arcs, room):
                     own[c] += factor * w[base + np.uint64(U(x + positional_code(kinds[t], c)) >> shifts[t])]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def _classes_within(distance):
     """How many distance classes there are up to a distance."""
     return distance_class(0, distance) + 1 if distance > 0 else 0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def finish_rows(w, factors, piece, candidates, arcs, room, out):
     """Add what templates of one end and tags between give to the arcs of a piece; then arcs that are not listed become 0."""
     first, n, _, low, high, _, begin = piece
@@ -191,7 +191,7 @@ def finish_rows(w, factors, piece, candidates, arcs, room, out):
             blank(out[row : row + n + 1], heads[listed[first + m - 1] : listed[first + m]])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def finish_row(w, factors, m, row, piece, arcs, room, out):
     """The same for modifier m, whose scores begin at `row`."""
     n = piece[1]
@@ -220,7 +220,7 @@ def finish_row(w, factors, m, row, piece, arcs, room, out):
     out[row + m] = 0.0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def blank(row, heads):
     """Zero where there is no listed head; heads ascend."""
     k = 0
@@ -231,7 +231,7 @@ def blank(row, heads):
             row[h] = 0.0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def score_sentence(w, factors, n, first, candidates, arcs, room, out):
     """The scores of all arcs of the prepared sentence, n rows of n + 1; those of arcs that are not listed are 0.
 

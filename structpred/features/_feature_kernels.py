@@ -7,7 +7,7 @@ from structpred.core._sparse_kernels import in_order
 from structpred.runtime.jit import njit, prefetch
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def score_rows(table, indices, values, indptr, start, size, out):
     """out[k] = sum of table[indices[j]] * values[j] over row start + k, a table row per feature, added in their order.
 
@@ -56,7 +56,7 @@ def score_rows(table, indices, values, indptr, start, size, out):
                 out[r, label] += x0 * np.float64(table[f0, label])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def sum_rows(table, indices, indptr, start, size, out):
     """`score_rows` where all values are one: the same bits without reading and multiplying them.
 
@@ -96,7 +96,7 @@ def sum_rows(table, indices, indptr, start, size, out):
                 out[r, label] += np.float64(table[f0, label])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def add_bounds(table, start_row, start, size, first, last, out):
     """Add the start and the stop row, which begin at start_row, where positions start..start+size-1 are first and last - 1."""
     for label in range(out.shape[1]):
@@ -106,7 +106,7 @@ def add_bounds(table, start_row, start, size, first, last, out):
             out[size - 1, label] += np.float64(table[start_row + 1, label])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def score_chain(table, indices, values, indptr, first, last, start_row, n_labels, room, out):
     """Emission scores of tokens first..last-1, then, with start_row >= 0, those of transitions, into out, flat.
 
@@ -125,7 +125,7 @@ def score_chain(table, indices, values, indptr, first, last, start_row, n_labels
                 out[n + p * n_labels + label] = table[start_row + 2 + p, label]
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc"})
+@njit(cache=True, nogil=True, borrows=True, forceinline=True, fastmath={"reassoc"})
 def add_row(row, x, target):
     """target += x * row; returns by how much |target|^2 grew (the sum may be taken in any order, so that it vectorises)."""
     grown = 0.0
@@ -136,7 +136,7 @@ def add_row(row, x, target):
     return grown
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def number_locally(indices, indptr, offsets, seen_in, rank, local):
     """local[k] = which of its sequence's features indices[k] is, in order of appearance; returns the most in one sequence.
 
@@ -156,7 +156,7 @@ def number_locally(indices, indptr, offsets, seen_in, rank, local):
     return most
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def spread_sequence(mu, coef, local, values, indptr, first, last, bounds, n_labels, row, table):
     """table += coef * Psi^T mu of one sequence; returns by how much its squared norm grew.
 
@@ -182,7 +182,7 @@ def spread_sequence(mu, coef, local, values, indptr, first, last, bounds, n_labe
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def add_sequences(mu, places, coefs, indices, values, indptr, offsets, start_row, n_labels, row, table):
     """table += sum over the sequences of coefs[i] * Psi_i^T mu[places[i]:places[i + 1]]."""
     for i in range(coefs.shape[0]):
@@ -190,7 +190,7 @@ def add_sequences(mu, places, coefs, indices, values, indptr, offsets, start_row
         spread_sequence(own, coefs[i], indices, values, indptr, offsets[i], offsets[i + 1], start_row, n_labels, row, table)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def move_row(source, coef, target):
     """target += coef * source, and source becomes zero."""
     for label in range(source.shape[0]):
@@ -198,7 +198,7 @@ def move_row(source, coef, target):
         source[label] = 0.0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def flush_sequence(table, local, indices, indptr, first, last, bounds, start_row, n_labels, coef, weights):
     """weights += coef * table on the rows that spread_sequence touched; these rows of table become zero again."""
     for k in range(indptr[first], indptr[last]):

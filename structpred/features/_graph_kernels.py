@@ -15,7 +15,7 @@ from structpred.core._sparse_kernels import in_order, without_zeros
 from structpred.runtime.jit import njit
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def score_graph(w, table, node_side, edge_side, out):
     """out = theta: n * K node scores, then E * K^2 edge scores."""
     n_states = table[0]
@@ -51,7 +51,7 @@ def score_graph(w, table, node_side, edge_side, out):
         score_edges(w, table, edge_side, False, out[n * n_states :])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def score_edges(w, table, edge_side, in_fours, out):
     """out = E * K^2 edge scores. in_fours: whether to look for four rows at a time, which pays for large tables and long rows."""
     n_states, columns, width, start = table
@@ -79,7 +79,7 @@ def score_edges(w, table, edge_side, in_fours, out):
                     target[s] += x * np.float64(w[at + column[s]])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def add_fours(w, begin, end, indices, values, first, width, out):
     """out += values[k] times row indices[k] of the table that begins at `first`, in order, four rows at a time.
 
@@ -106,7 +106,7 @@ def add_fours(w, begin, end, indices, values, first, width, out):
     return k
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def count_pairs(parts, table, node_side, edge_side):
     """How many (index, value) pairs emit_graph writes."""
     n_states = table[0]
@@ -192,7 +192,7 @@ def emit_graph(parts, counts, table, node_side, edge_side, idx, val):
     return ascending
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def item_of(part, size, guess):
     """part // size: divisions are slow, and mostly it is the guess or one of the next."""
     for item in range(guess, guess + 4):

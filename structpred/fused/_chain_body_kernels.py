@@ -20,7 +20,7 @@ from structpred.runtime.jit import njit
 transitions = score = emit_difference = product = None
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def add_truth(truth, gold, first, start, size, scratch):
     """`truth` plus the scores of the true labels of positions from `start` on, of the sequence that begins at `first`."""
     trans, alphas, _, _ = scratch

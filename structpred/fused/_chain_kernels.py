@@ -16,7 +16,7 @@ from structpred.runtime.jit import family, njit
 from structpred.task.fast._move_kernels import doubted, move
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def transitions(table, scale, space, rule, trans):
     """trans = scale times the transition rows of the weight table plus the fixed scores, in float64."""
     n_labels, fixed, _, _ = rule
@@ -26,7 +26,7 @@ def transitions(table, scale, space, rule, trans):
             trans[p, label] = scale * np.float64(table[start_row + 2 + p, label]) + fixed[p, label]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def score(table, scale, space, first, last, start, size, rule, aim, loss_weight, out):
     """The first `size` rows of out = the scores of tokens from `start` on, of the sequence first..last-1.
 
@@ -50,7 +50,7 @@ def score(table, scale, space, first, last, start, size, rule, aim, loss_weight,
                 out[k, label] = scale * out[k, label] + rows[f, label] + loss_weight * (weight * costs[g, label])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def emit_swap(indices, values, start, stop, width, g, y, idx, val, n):
     """Append the features of one token with label g, and minus those with label y, by ascending index where features ascend."""
     low, high = min(g, y), max(g, y)
@@ -66,7 +66,7 @@ def emit_swap(indices, values, start, stop, width, g, y, idx, val, n):
     return n
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def emit_difference(labels, space, first, last, aim, idx, val):
     """Joint features of the truth minus those of labels as unsorted pairs; returns (their number, the loss)."""
     _, indices, values, indptr, start_row, width = space
@@ -95,16 +95,16 @@ def emit_difference(labels, space, first, last, aim, idx, val):
     return n, loss
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def product(w, scale, space, idx, val):
     """<scale * w, (idx, val)>."""
     return scale * dot(w, idx, val)
 
 
-_, step, sweep = family(__name__, STEPS, transitions, score, emit_difference, product)
+_, step, sweep = family(__name__, STEPS, transitions, score, emit_difference, product, borrows=True)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def visit_sequences(
     items, table, space, rule, aim, loss_weight, scratch, out, idx, val, idx2, val2, most, moves, limits, state
 ):  # fmt: skip
@@ -129,7 +129,7 @@ def visit_sequences(
     return items.shape[0], changed
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def log_loss_sweep(table, space, start, stop, rule, gold, shares, scratch, errors, edge_errors, out):
     """Negative log-likelihoods of sequences start..stop-1, and truth minus expectation of their parts, times their shares.
 
@@ -180,7 +180,7 @@ def log_loss_sweep(table, space, start, stop, rule, gold, shares, scratch, error
                 edge_errors[p, label] -= share * counts[p, label]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def gather_rows(starts, tokens, values, errors, first, last, coef, out):
     """out[f] += coef * sum over the tokens that have feature f of value * errors[token], for features first..last-1."""
     width = out.shape[1]

@@ -18,7 +18,7 @@ from structpred.task.fast._part_kernels import augment, loss_of, subtract
 TREE, ENUMERATION, PATHS = 0, 1, 2
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def score_fixed(w, scale, table, node_side, edge_side, begin, fixed, out):
     """The scores at the weights scale * w, plus the fixed ones, which begin at `begin`; -1: there are none."""
     score_graph(w, table, node_side, edge_side, out)
@@ -43,7 +43,7 @@ def find_best(scores, graph, n_states, search, values, back, labels):
     return best_path_at(scores, plan[:n], plan[n:], labels)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def work_of(table, node_side, edge_side, kind):
     """How many products and sums a step makes, for enumeration with all outputs."""
     nodes, row, indptr = node_side[:3]

@@ -104,4 +104,4 @@ def product(w, factors, space, idx, val):
     return total
 
 
-_, step, sweep = family(__name__, STEPS, transitions, score, emit_difference, product)
+_, step, sweep = family(__name__, STEPS, transitions, score, emit_difference, product, borrows=True)

@@ -16,10 +16,8 @@ prepare()
 from llvmlite import ir  # noqa: E402
 from numba import njit as _njit  # noqa: E402 - numba must find the cache folder chosen
 from numba import prange, types  # noqa: E402
-from numba.core import cgutils  # noqa: E402
 from numba.extending import intrinsic, overload  # noqa: E402
 
-from structpred.runtime.compiler import CalleeCompiler, KernelCompiler  # noqa: E402
 from structpred.runtime.kernel_cache import keep  # noqa: E402
 
 __all__ = ["family", "njit", "prange", "prefetch"]
@@ -32,33 +30,40 @@ def prefetch(typing_context, table, row, column):
     def generate(context, builder, signature, arguments):
         kind, *kinds = signature.args
         array = context.make_array(kind)(context, builder, arguments[0])
-        places = [context.cast(builder, at, given, types.intp) for at, given in zip(arguments[1:], kinds, strict=True)]
-        place = cgutils.get_item_pointer(context, builder, kind, array, places, wraparound=False)
+        place = builder.ptrtoint(array.data, ir.IntType(64))
+        for k, (at, given) in enumerate(zip(arguments[1:], kinds, strict=True)):
+            steps = context.cast(builder, at, given, types.int64)
+            place = builder.add(place, builder.mul(steps, builder.extract_value(array.strides, k)))
         byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
         declared = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
-        call = cgutils.get_or_insert_function(builder.module, declared, "llvm.prefetch.p0")
-        builder.call(call, [builder.bitcast(place, byte), number(0), number(3), number(1)])
+        fetch = builder.module.declare_intrinsic("llvm.prefetch", (byte,), declared)
+        builder.call(fetch, [builder.inttoptr(place, byte), number(0), number(3), number(1)])
         return context.get_dummy_value()
 
     return types.void(table, row, column), generate
 
 
-def njit(*, cache=False, **options):
+def njit(*, cache=False, borrows=False, **options):
     """numba's decorator, without what no kernel needs and all would compile.
 
-    That is an entry for C code; counts of references to borrowed arrays and machine code of kernels that only other kernels call
-    (`structpred.runtime.compiler`); and a version of its own wherever a kernel is called with a constant: the number 0 and True
-    are types to numba, beside int64 and bool. Optimisation sees the constants of inlined calls without that.
+    That is an entry for C code; one for Python where other kernels call; and a version of its own wherever a kernel is called
+    with a constant: the number 0 and True are types to numba, beside int64 and bool. Optimisation sees the constants of inlined
+    calls without that.
+
+    borrows: the kernel makes no array, gets none from a call and returns none. Its caller holds all its arrays until it is done,
+    so references to them are not counted, which takes longer than a small kernel. A wrong mark is a use after free, or memory
+    that is never given back: tests/runtime/borrowing.py looks at each kernel that is marked.
     """
+    options = dict(options, no_cfunc_wrapper=True, _nrt=not borrows)
 
     def decorate(kernel):
-        dispatcher = _njit(no_cfunc_wrapper=True, pipeline_class=KernelCompiler, **options)(kernel)
+        dispatcher = _njit(**options)(kernel)
         if cache:
             keep(dispatcher, kernel)
 
         @functools.cache
         def callee():
-            return _njit(no_cfunc_wrapper=True, no_cpython_wrapper=True, pipeline_class=CalleeCompiler, **options)(kernel)
+            return _njit(no_cpython_wrapper=True, **options)(kernel)
 
         def get_call_template(args, kws):
             plain = {name: types.unliteral(kind) for name, kind in kws.items()}
@@ -71,17 +76,18 @@ def njit(*, cache=False, **options):
     return decorate
 
 
-def family(name, bodies, *calls):
+def family(name, bodies, *calls, borrows=False):
     """Kernels of plain functions that know what they call by name alone: one body for kernels that differ in some calls.
 
     Each of `calls`, and each body for those after it, is global under its own name; other names mean what they mean in the file
-    of the body. name: of the module that asks, which tells its kernels from others of the same bodies. Returned in their order.
+    of the body. name: of the module that asks, which tells its kernels from others of the same bodies; borrows: as for `njit`, of
+    them all. Returned in their order.
     """
     known, made = {call.__name__: call for call in calls}, []
     for body in bodies:
         own = FunctionType(body.__code__, body.__globals__ | known, body.__name__)
         own.__qualname__ = f"{name}.{body.__name__}"
-        known[body.__name__] = njit(cache=True, nogil=True)(own)
+        known[body.__name__] = njit(cache=True, nogil=True, borrows=borrows)(own)
         made.append(known[body.__name__])
     return made
 

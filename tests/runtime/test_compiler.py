@@ -1,5 +1,7 @@
-"""Promises of structpred.runtime.compiler and kernel_cache: what is left out of compilation changes nothing."""
+"""Promises of structpred.runtime.jit and kernel_cache: what is left out of compilation changes nothing."""
 
+import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -7,11 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from borrowing import name_of, watching
+from numba.core.errors import NumbaError
 
 from structpred.runtime.jit import njit
+from structpred.runtime.kernel_files import PACKAGE
 
 
-@njit(nogil=True)
+@njit(nogil=True, borrows=True)
 def doubled(values, out):
     """Twice the values; how many there are."""
     for k in range(values.shape[0]):
@@ -19,7 +24,7 @@ def doubled(values, out):
     return values.shape[0]
 
 
-@njit(nogil=True)
+@njit(nogil=True, borrows=True)
 def quadrupled(values, out):
     """Four times the values."""
     doubled(values, out)
@@ -82,7 +87,7 @@ def test_a_slice_may_be_copied() -> None:
 
 
 def test_a_kernel_works_alike_for_python_and_for_other_kernels() -> None:
-    """What another kernel calls is translated to machine code only when Python calls it too, with the same result."""
+    """What another kernel calls has an entry for Python only when Python calls it too, with the same result."""
 
     @njit(nogil=True)
     def inner(values, out):
@@ -134,6 +139,47 @@ def test_arrays_made_inside_are_released() -> None:
     after = rtsys.get_allocation_stats()
     assert after.mi_alloc - before.mi_alloc == after.mi_free - before.mi_free
     assert sys.getrefcount(values) == held
+
+
+@njit(nogil=True)
+def one_of(first, second, which):
+    """One of two arrays, as it is."""
+    return first if which else second
+
+
+@njit(nogil=True)
+def larger_of(first, second, out):
+    """The first number of that array whose first number is larger, which a call picks."""
+    out[0] = one_of(first, second, first[0] > second[0])[0]
+
+
+@pytest.mark.parametrize("kernel", [doubled, quadrupled, part_of, copy_of, sum_of_copies, first_of, one_of, larger_of])
+def test_what_borrows_is_told_apart(kernel: Any) -> None:
+    """The analysis that marked kernels have to pass lets those pass that only write into arrays, and no other."""
+    values, out = np.arange(3.0), np.empty(3)
+    given = {part_of: (values, 1), copy_of: (values,), sum_of_copies: (values, 2), first_of: (values, np.array([1]))}
+    given |= {one_of: (values, out, True), larger_of: (values, out, out)}
+    with watching(marked_only=False) as found:
+        njit()(kernel.py_func)(*given.get(kernel, (values, out)))
+    assert found[name_of(kernel.py_func)] == (kernel in (doubled, quadrupled))
+
+
+def test_numba_refuses_a_borrower_that_makes_an_array() -> None:
+    """A mark where an array is made is an error of compilation, and so is one where a view is returned."""
+    for kernel, given in ((copy_of, (np.arange(3.0),)), (part_of, (np.arange(3.0), 1))):
+        with pytest.raises(NumbaError):
+            njit(borrows=True)(kernel.py_func)(*given)
+
+
+@pytest.mark.slow
+def test_marked_kernels_borrow(tmp_path: Path) -> None:
+    """Each kernel of the package that is marked is compiled by some training here, makes no array and returns none."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_OPT": "0", "PYTHONPATH": str(PACKAGE.parent)}
+    command = [sys.executable, str(Path(__file__).with_name("borrowing.py"))]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    found = json.loads(done.stdout)
+    assert [name for name, right in found["compiled"].items() if not right] == []
+    assert sorted(found["compiled"]) == found["marked"] != []
 
 
 SECOND = """

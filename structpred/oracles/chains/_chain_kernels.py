@@ -14,7 +14,7 @@ import numpy as np
 from structpred.runtime.jit import njit
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def advance(alpha, trans, n_labels, best):
     """best[l] = max_p alpha[p] + trans[p, l]."""
     width = best.shape[0]
@@ -51,7 +51,7 @@ def advance(alpha, trans, n_labels, best):
         p += 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def forward(block, size, n_labels, scratch):
     """The first `size` rows of the block hold scores of positions: add the best score of what may stand before each label."""
     trans, alphas, bests, lasts = scratch
@@ -66,7 +66,7 @@ def forward(block, size, n_labels, scratch):
         lasts[block, label] = alphas[size - 1, label]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def first_best(alpha, n_labels):
     """The first label with the largest score."""
     label = 0
@@ -76,7 +76,7 @@ def first_best(alpha, n_labels):
     return label
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def backward(block, size, n_labels, scratch, out, end):
     """Write the labels before position out[end - 1], whose label is there, down to the position before the block."""
     trans, alphas, bests, lasts = scratch
@@ -93,7 +93,7 @@ def backward(block, size, n_labels, scratch, out, end):
         out[end - size + t - 1] = label
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def n_blocks(length, scratch):
     """Into how many blocks a sequence is cut."""
     return (length - 1) // scratch[1].shape[0] + 1

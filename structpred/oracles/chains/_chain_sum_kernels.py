@@ -20,7 +20,7 @@ TINY = 1e-200
 NOTHING = 1e-40
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def exponentiate(trans, n_labels, exp_trans):
     """exp_trans = exp(trans - top), zero where forbidden; returns (top, whether the range is wide, whether any is forbidden)."""
     top = -np.inf
@@ -43,7 +43,7 @@ def exponentiate(trans, n_labels, exp_trans):
     return top, top - low > WIDE, holes
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def log_sum(row, n):
     """log sum exp of the first n entries; -inf if all are forbidden."""
     top = row[0]
@@ -57,7 +57,7 @@ def log_sum(row, n):
     return top + np.log(total)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def cuts(before, local, n_labels):
     """Whether before * local, normalised, would have entries that are cut though they are not zero."""
     total = 0.0
@@ -69,7 +69,7 @@ def cuts(before, local, n_labels):
     return False
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def scaled_pass(emissions, length, n_labels, exp_trans, top, holes, alpha, local, norm, mu, counts, work):
     """Forward-backward with normalised probabilities; mu and counts are added to nothing: they are overwritten.
 
@@ -144,7 +144,7 @@ def scaled_pass(emissions, length, n_labels, exp_trans, top, holes, alpha, local
     return log_z
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def log_pass(emissions, length, n_labels, trans, alpha, mu, counts, work):
     """Forward-backward in logarithms, for transition scores of any range. Results as scaled_pass."""
     row = work[0]
@@ -187,7 +187,7 @@ def log_pass(emissions, length, n_labels, trans, alpha, mu, counts, work):
     return log_z
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def marginals_flat(scores, length, n_labels, trans, exp_trans, emissions, alpha, local, norm, marg, counts, work, mu):
     """log Z and expected part counts of one instance of flat scores; mu has the parts' layout."""
     edges = length * n_labels
@@ -217,7 +217,7 @@ def marginals_flat(scores, length, n_labels, trans, exp_trans, emissions, alpha,
     return log_z
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def marginals_of_batch(scores, offsets, lengths, n_labels, trans, exp_trans, emissions, alpha, local, norm, marg, counts, work,
                        log_zs, mu):  # fmt: skip
     """marginals_flat for instances with the same labels; returns the first without a sequence, or -1."""

@@ -4,7 +4,7 @@
 from structpred.runtime.jit import njit
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def graph_parts(labels, edges, n_states, out):
     """One part per node, then one per edge; returns whether the labels are states."""
     n = labels.shape[0]
@@ -18,7 +18,7 @@ def graph_parts(labels, edges, n_states, out):
     return are_states
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def graph_parts_of_each(labels, edges, n_states, out):
     """`graph_parts` for a row of labels an instance, whatever they are."""
     for i in range(labels.shape[0]):

@@ -19,7 +19,7 @@ from structpred.runtime.jit import njit
 HEAD = 6  # what comes before the positions
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def expand(scores, plan, node, state, first, last, out):
     """out[y] = the scores between `node` in `state` and the states y of the later nodes first..last-1."""
     k = plan[1]
@@ -44,7 +44,7 @@ def expand(scores, plan, node, state, first, last, out):
         size *= k
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def grow(scores, plan, first, last, work, out):
     """out[y] = the scores of the nodes first..last-1 and of the edges between them, in the states y."""
     k = plan[1]
@@ -59,7 +59,7 @@ def grow(scores, plan, first, last, work, out):
         size *= k
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def sizes(plan):
     """The numbers of joint states of the high, the middle and the low nodes."""
     k = plan[1]
@@ -87,7 +87,7 @@ def fill(scores, plan, high, low, cross):
     return OK
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def step(digits, k):
     """Count on by one; returns the first digit that changed."""
     i = digits.shape[0] - 1
@@ -100,7 +100,7 @@ def step(digits, k):
     return 0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def add_up(cross, digits, first, k, levels):
     """levels[i + 1] = levels[i] + the row of high node i in its state, from `first` on; the last level is cross(y)."""
     for i in range(first, digits.shape[0]):
@@ -111,7 +111,7 @@ def add_up(cross, digits, first, k, levels):
             above[j] = below[j] + row[j]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def write_states(top, codes, n_low, plan, labels):
     """The states of the output with the largest `top` (the first of equal ones); False where that is forbidden."""
     best = -np.inf
@@ -162,7 +162,7 @@ def best_output(scores, plan, labels):
     return OK if write_states(top, codes, n_low, plan, labels) else NOTHING_LEFT
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def best_outputs(scores, offsets, plan, labels):
     """`best_output` for each of a batch of instances of one shape; returns (status, instance)."""
     for i in range(offsets.shape[0] - 1):

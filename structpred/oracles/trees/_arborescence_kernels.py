@@ -34,7 +34,7 @@ MEMBERS = 3  # the nodes that were contracted, cycle after cycle
 FIRST = 4  # contracted node (minus n) -> where its members begin; they end where the next one's begin
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def contract(scores, rows, n, marks, new, bottom, top):
     """Merge the nodes at positions bottom..top of the path into `new`: row[u] = max over members of score[u] - best score."""
     width = np.uintp(n + 1)
@@ -70,7 +70,7 @@ def contract(scores, rows, n, marks, new, bottom, top):
     marks[PATH, bottom] = new
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def expand(scores, rows, n, marks, last):
     """Undo the contractions, the last one first: the arc into a contracted node enters the member that gave it its score."""
     width = np.uintp(n + 1)
@@ -93,7 +93,7 @@ def expand(scores, rows, n, marks, last):
         marks[ARC, at] = marks[ARC, new]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def grow(scores, n, roots, lowest, rows, marks, heads):
     """Write the best tree that uses only arcs with scores above `lowest`; False, and nothing written, where there is none.
 
@@ -172,7 +172,7 @@ def grow(scores, n, roots, lowest, rows, marks, heads):
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def one_prefers_root(scores, n):
     """Whether the root is the best head of exactly one token; most rows are left at the second or third score."""
     found = 0
@@ -187,7 +187,7 @@ def one_prefers_root(scores, n):
     return found == 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def search(scores, n, single_root, flat, marks, heads):
     """best_tree, with 2 n (n + 1) or more numbers to write to in one row.
 

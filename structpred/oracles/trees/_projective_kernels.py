@@ -23,7 +23,7 @@ OPEN_LEFT = 3
 WAITING = 4  # behind the tables: the stack of spans, whose positions any float64 holds
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True, forceinline=True)
 def hand_on(row, first, more, by):
     """row = max(row, more + by), or = more + by the first time."""
     if first:
@@ -35,7 +35,7 @@ def hand_on(row, first, more, by):
             row[j] = x if x > row[j] else row[j]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True, forceinline=True)
 def fill_tables(scores, n, single_root, tables):
     """All spans of tokens; those that begin at the root too where it may have several children."""
     right = tables[RIGHT]
@@ -65,7 +65,7 @@ def fill_tables(scores, n, single_root, tables):
                 hand_on(open_right[i, j + 1 : n + 1], False, left[j + 1, j + 1 : n + 1], right[i, j])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True, forceinline=True)
 def push(waiting, depth, i, j, kind):
     """Put the span i..j on the stack, unless it is a single position; returns its new height."""
     if i == j:
@@ -76,7 +76,7 @@ def push(waiting, depth, i, j, kind):
     return depth + 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def best_projective(scores, n, single_root, tables, heads):
     """The heads of the best projective tree. scores: (m - 1) * (n + 1) + h, flat. Ties go to the split that comes first.
 
@@ -128,7 +128,7 @@ def best_projective(scores, n, single_root, tables, heads):
         depth = push(waiting, push(waiting, depth, i, k, RIGHT), k + 1, j, LEFT)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def best_heads(scores, single_root, tables, heads):
     """best_projective of len(heads) tokens, for calls from Python; tables: of projective_scratch(n or more).
 
@@ -140,7 +140,7 @@ def best_heads(scores, single_root, tables, heads):
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def best_trees(scores, offsets, sizes, single_root, tables, heads):
     """best_heads of each of many instances; heads holds theirs one after the other. False where a score is not finite."""
     end = 0

@@ -16,7 +16,7 @@ FORBIDDEN = -1e29
 BY = 4
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def weight(scores, n, head, token):
     """exp of the score of the arc from head to token, as a pair."""
     s = scores[(token - 1) * (n + 1) + head]
@@ -25,19 +25,19 @@ def weight(scores, n, head, token):
     return wide_exp(s)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def times(a, b):
     """The product of two pairs."""
     return add_product(0.0, ZERO, a[0] * b[0], a[1] + b[1])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def add(x, e, table, i, j, pair):
     """table[i, j] += pair."""
     x[table, i, j], e[table, i, j] = add_product(x[table, i, j], e[table, i, j], pair[0], pair[1])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def prepare(scores, n, x, e):
     """Zeros everywhere, ones in the spans of one position; below the diagonal of OPEN tables the arcs' weights."""
     for table in range(8):
@@ -55,7 +55,7 @@ def prepare(scores, n, x, e):
                 x[OPEN_LEFT, j, i], e[OPEN_LEFT, j, i] = weight(scores, n, j, i)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def hand_on_sum(x, e, target, i, start, stop, table, j, factor):
     """target[i, start:stop] += factor * table[j, start:stop]."""
     if factor[0] > 0.0 and start < stop:
@@ -69,7 +69,7 @@ def hand_on_sum(x, e, target, i, start, stop, table, j, factor):
         )
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def fill_sums(n, first, x, e):
     """The tables of spans that begin at position `first` or later."""
     stop = n + 1
@@ -91,7 +91,7 @@ def fill_sums(n, first, x, e):
                 hand_on_sum(x, e, LEFT, i, j + 1, stop, OPEN_LEFT, j, (x[LEFT, i, j], e[LEFT, i, j]))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def collect(x, e, target, i, j, stop, row, table, k):
     """derivative of target[i, j] += derivatives of row[i, j + 1:stop] * table[k, j + 1:stop]."""
     if j + 1 < stop:
@@ -101,7 +101,7 @@ def collect(x, e, target, i, j, stop, row, table, k):
         add(x, e, target + BY, i, j, found)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def spread_sums(n, first, x, e, mu):
     """Derivatives of all tables, in the reverse of the order in which they were filled, and the marginals between tokens."""
     stop = n + 1
@@ -132,7 +132,7 @@ def spread_sums(n, first, x, e, mu):
         hand_on_sum(x, e, LEFT + BY, i + 1, i + 1, stop, OPEN_RIGHT + BY, i, (1.0, 0.0))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def projective_marginals(scores, n, single_root, x, e, mu):
     """log Z over all projective trees of n tokens, minus infinity if there is none; the marginals into mu (zeros at first).
 

@@ -6,7 +6,7 @@ import numpy as np
 from structpred.runtime.jit import njit
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def all_finite(scores):
     """Whether no number is NaN or infinite, without branches."""
     bad = 0

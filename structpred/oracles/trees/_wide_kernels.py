@@ -21,20 +21,20 @@ LOG_HEAD = 177.445556640625
 LOG_TAIL = 0.00012158272099921081
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def wide_exp(s):
     """exp(s) as a pair (x, e)."""
     e = np.rint(s / LOG_BASE)
     return np.exp((s - e * LOG_HEAD) - e * LOG_TAIL), e
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def wide_log(x, e):
     """log of a pair."""
     return np.log(x) + e * LOG_BASE if x > 0.0 else -np.inf
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def add_product(x, e, px, pe):
     """(x, e) + (px, pe), where px may be a product of two numbers in range: it need not be in range itself."""
     d = pe - e
@@ -46,14 +46,14 @@ def add_product(x, e, px, pe):
     return out * scale, top + shift
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def add_multiple(row_x, row_e, fx, fe, q_x, q_e):
     """row += f * q, for rows of the same length."""
     for j in range(len(row_x)):
         row_x[j], row_e[j] = add_product(row_x[j], row_e[j], fx * q_x[j], fe + q_e[j])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def wide_dot(a_x, a_e, b_x, b_e):
     """Sum of a * b; terms that lie 2^-256 or more below the largest are left out."""
     top = ZERO
@@ -81,7 +81,7 @@ def wide_sum(a_x, a_e):
     return add_product(0.0, ZERO, total, top)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def wide_value(x, e):
     """The float64 that a number of at most about one is; x need not be in range."""
     x, e = add_product(0.0, ZERO, x, e)

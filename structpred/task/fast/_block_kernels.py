@@ -5,7 +5,7 @@ from structpred.core._sparse_kernels import coalesce, dot
 from structpred.runtime.jit import njit
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def add_wrong(places, starts, first, last, gold, weights, loss_weight, out):
     """out += loss_weight times the position's weight, at every label but the true one."""
     for i in range(first, last):
@@ -20,7 +20,7 @@ def add_wrong(places, starts, first, last, gold, weights, loss_weight, out):
                     out[at + label] += extra
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def grid_values(scores, places, starts, first, last, labels, gold, weights, losses, found, truths):
     """The loss, the score and the true output's score of instances first..last-1, whose outputs are `labels` (flat)."""
     k = 0
@@ -43,7 +43,7 @@ def grid_values(scores, places, starts, first, last, labels, gold, weights, loss
         truths[i - first] = truth
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def finish_step(w, labels, gold, weights, n, idx, val, idx2, val2):
     """Sort the n pairs of a difference; returns (their number, the loss of `labels`, <w, difference>)."""
     loss = 0.0
@@ -54,7 +54,7 @@ def finish_step(w, labels, gold, weights, n, idx, val, idx2, val2):
     return n, loss, dot(w, idx[:n], val[:n])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def finish_checked(w, labels, gold, weights, n, idx, val, idx2, val2, scores):
     """What `finish_step` gives, then by how much the truth scores above `labels`, and the sizes of the terms of that."""
     gap = 0.0

@@ -12,7 +12,7 @@ from structpred.task.fast.moves import CONFIDENT, CONSTANT, MARGIN, PASSIVE, PAS
 from structpred.task.task_checks import TOLERANCE
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def doubted(margin, product):
     """Whether a step contradicts itself, so that the plain update has to look at it.
 
@@ -21,7 +21,7 @@ def doubted(margin, product):
     return margin - product < -TOLERANCE * (1.0 + margin)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, borrows=True, error_model="numpy")
 def coefficient(rule, limit, val, loss, violation):
     """(whether the weights change, what the difference is multiplied by)."""
     formula, _, _, _, roots, _ = rule
@@ -39,7 +39,7 @@ def coefficient(rule, limit, val, loss, violation):
     return changed, cost / (square + 0.5 / limit) if limit != 0.0 else 0.0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, borrows=True, error_model="numpy")
 def move_confident(v, variance, limit, softness, idx, val, loss, violation):
     """The step of AROW, of weights and variances; returns whether there is one."""
     if not (loss > 0.0 and limit > 0.0 and val.shape[0] > 0):
@@ -53,7 +53,7 @@ def move_confident(v, variance, limit, softness, idx, val, loss, violation):
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def move(rule, limit, state, idx, val, loss, loss_weight, product):
     """One update by a step that is not doubted: its sorted difference, its loss and <scaled weights, difference>.
 

@@ -7,7 +7,7 @@ from structpred.core._sparse_kernels import coalesce
 from structpred.runtime.jit import njit
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def augment(scores, costs, loss_weight, out):
     """out = scores + loss_weight * costs; returns whether all scores are finite."""
     finite = True
@@ -17,7 +17,7 @@ def augment(scores, costs, loss_weight, out):
     return finite
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def merge(truth, found, idx, val):
     """truth - found as pairs, for parts that ascend; -1 for others, else the number of pairs."""
     a = 0
@@ -47,7 +47,7 @@ def merge(truth, found, idx, val):
     return n
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def subtract(truth, found, idx, val, idx2, val2):
     """truth - found as parts and counts, sorted, unique, without zeros; returns their number."""
     n = merge(truth, found, idx, val)
@@ -73,7 +73,7 @@ def difference(truth, found):
     return idx[:n], val[:n]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def loss_of(found, constant, costs):
     """(whether `found` are parts, what they cost)."""
     loss = 0.0
@@ -84,7 +84,7 @@ def loss_of(found, constant, costs):
     return True, constant + loss
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def weigh(w, idx, val):
     """(the inner product of dense weights and a sparse vector, the sum of the sizes of its terms); NaN beyond the weights."""
     total = 0.0
@@ -98,7 +98,7 @@ def weigh(w, idx, val):
     return total, size
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def weigh_each(w, idx, val, ends, totals, others, sizes, drift):
     """totals: `weigh` for the vectors idx[ends[k]:ends[k + 1]], val; sizes are added up. Whether a total is not the other."""
     apart = False

@@ -31,7 +31,7 @@ def frank_wolfe_step(weights, point, dual_map, arena, i, psi, factor, rise, lam)
     return gap, gamma, 0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def union(idx, val, psi_idx, psi_val, factor, at, own, corner):
     """The coordinates of a block or its corner, factor * psi, in order, with what both have there; returns their number."""
     a = 0
@@ -70,7 +70,7 @@ def union(idx, val, psi_idx, psi_val, factor, at, own, corner):
     return n
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def make_room(arena, i, n):
     """Whether n pairs have room in block i; where they had not, it is moved to the end, with some more room, as the limit allows.
 
@@ -90,7 +90,7 @@ def make_room(arena, i, n):
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def copy_pairs(idx, val, start, n, new_idx, new_val, to):
     """Copy n pairs, maybe to earlier places of the same arrays. Two loops: each is compiled to whole vector instructions."""
     for k in range(n):
@@ -99,7 +99,7 @@ def copy_pairs(idx, val, start, n, new_idx, new_val, to):
         new_val[to + k] = val[start + k]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def group_from(ends, k, j):
     """The first group, from k on, that ends after coordinate j: in steps that double, then by halving. Groups may be many."""
     if j < ends[k]:
@@ -119,7 +119,7 @@ def group_from(ends, k, j):
     return high
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def line_search(v, point, dual_map, both, rise, lam):
     """(duality gap, step size) of the direction from a block to its corner, which `union` has merged."""
     ends, scale, low, high = dual_map
@@ -152,7 +152,7 @@ def line_search(v, point, dual_map, both, rise, lam):
     return gap, gamma
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def move_weights(weights, point, dual_map, both, gamma):
     """The weights, their average and the dual point after a step of size gamma."""
     v, average, average_coef = weights
@@ -192,7 +192,7 @@ def move_point(point, v, dual_map, idx, val, coef, changes):
         changes[m] = scale[k] * (point[j] - min(max(point[j], low[k]), high[k])) - v[j]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def move_block(arena, i, both, gamma):
     """u_i = (1 - gamma) u_i + gamma u_s, which has room, without zeros."""
     at, own, corner = both
@@ -224,7 +224,7 @@ def mix_blocks(before, after, eta, mixed):
     mixed[5][()] = end
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def root_of_slope(point, dual_map, both, rise, lam, gap, gamma):
     """The step size in [gamma, 1] at which the dual is largest, for weights that are piecewise linear in the dual point.
 
@@ -263,7 +263,7 @@ def root_of_slope(point, dual_map, both, rise, lam, gap, gamma):
     return at
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def add_blocks(out, first, idx, val, start, length):
     """out += entries first..first + len(out) - 1 of the sum of all blocks of an arena; indices rise within a block."""
     end = first + out.shape[0]
@@ -282,7 +282,7 @@ def add_blocks(out, first, idx, val, start, length):
             k += 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, borrows=True)
 def pack_blocks(order, idx, val, start, length, room, new_idx, new_val, new_start):
     """Move the blocks that have room, in this order, next to each other; new_idx and new_val may be idx and val."""
     end = 0
