@@ -1,7 +1,7 @@
 """The feature map of arc-factored trees: hashed templates, each in a block of its own, computed when they are needed."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import copy
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -19,7 +19,6 @@ from structpred.data.arc_templates import TAGS_BETWEEN, ArcTemplate, compile_tem
 from structpred.data.sentences import AttributedSentences
 from structpred.errors import DataError, ParameterError
 from structpred.features.fixed_scores import FixedParts
-from structpred.runtime.entries import entry_of
 from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import SMALL, check_fits
 from structpred.runtime.ranges import picked
@@ -29,7 +28,7 @@ _kernels = later("structpred.features._arc_block_kernels")
 #: so many arcs, of one sentence or of several short ones, are scored together, one template after the other
 ARCS = 1 << 15
 #: working memory and compiled code of a feature map
-_MADE_AGAIN = ("_scratch", "_prepared", "_score_calls", "_kept")
+_MADE_AGAIN = ("_scratch", "_prepared", "_kept")
 #: several sentences have at most so many words and roots together
 COLUMNS = 1 << 11
 #: loops over heads run in whole vectors of so many: what they write to has room for one more
@@ -214,16 +213,8 @@ class ArcFeatures(FeatureMap):
     def score_into(self, w: Vector, scale: float, start: int, stop: int, places: Integers, out: Floats, scratch: ArcCall) -> None:
         """score_block in the given working memory; `out` without gaps."""
         given = (*scratch.corpus, scratch.arcs, scratch.room, FORBIDDEN, places, out)
-        kind = w.dtype.char, w.flags.c_contiguous
-        if (call := self._score_calls.get(kind)) is None:
-            call = self._score_calls[kind] = entry_of(_kernels().score_block, w, 1.0, self.data.offsets, 0, 0, *given)
-        call(w, scale, self.data.offsets, start, stop, *given)
+        _kernels().score_block(w, scale, self.data.offsets, start, stop, *given)
         self.fixed.add(start, stop, places, out)
-
-    @cached_property
-    def _score_calls(self) -> dict[tuple[str, bool], Callable[..., None]]:
-        """The compiled code that scores with weights of a type and layout."""
-        return {}
 
     def most_pairs(self) -> int:
         """Every head wrong: two arcs a word, with all templates and all tags between."""
