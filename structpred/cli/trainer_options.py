@@ -10,7 +10,7 @@ from structpred.cli.own_code import made
 from structpred.cli.suggestions import Choice
 
 if TYPE_CHECKING:
-    from structpred.core.costs import PartLoss
+    from structpred.core.costs import Cost
     from structpred.core.regulariser import Regulariser
     from structpred.trainers.problem import Trainer
 
@@ -100,11 +100,11 @@ def _with_settings(name: str, pairs: Sequence[str]) -> "Trainer":
     return make_trainer(name, settings)
 
 
-def loss_of(name: str) -> "str | PartLoss":
+def loss_of(name: str) -> "str | Cost":
     """What --loss names, likewise."""
-    from structpred.core.costs import PartLoss
+    from structpred.core.costs import Cost
 
-    return made(name, PartLoss, "my_package.distance:Distance") if ":" in name else name
+    return made(name, Cost, "my_package.distance:Distance") if ":" in name else name
 
 
 def regulariser_of(name: str | None) -> "str | Regulariser | None":

@@ -7,7 +7,7 @@ import numpy as np
 
 from structpred.contracts.engine import Examiner, Space, brief, enumerated, kind_of, place, pooled
 from structpred.contracts.report import Report, raise_if_broken, reported
-from structpred.core.costs import GridCosts, PartCosts, PartLoss, missing_method
+from structpred.core.costs import Cost, GridCosts, PartCosts, missing_method
 from structpred.core.oracle import Labels, Oracle, Shape
 from structpred.core.types import Floats
 from structpred.errors import LossError, OracleError
@@ -17,7 +17,7 @@ N_TRUTHS = 30
 
 
 def check_loss(
-    loss: PartLoss, oracle: Oracle, *, shapes: Iterable[Shape] | None = None, seed: int = 0, max_calls: int | None = None
+    loss: Cost, oracle: Oracle, *, shapes: Iterable[Shape] | None = None, seed: int = 0, max_calls: int | None = None
 ) -> Report:
     """Check a loss against its contract, with outputs of an oracle as true ones; the report says what was checked.
 

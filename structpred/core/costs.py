@@ -14,6 +14,7 @@ from structpred.core.oracle import Labels, Oracle, Shape
 from structpred.core.own_code import raised
 from structpred.core.types import Floats
 from structpred.errors import LossError, ParameterError, StructpredError
+from structpred.runtime.moved import renamed
 from structpred.runtime.ranges import ends_of
 
 #: dense part costs of all instances are kept if they take at most so many bytes, else they are computed again at each call
@@ -46,7 +47,7 @@ class PartCosts(NamedTuple):
 
 
 @runtime_checkable
-class PartLoss(Protocol):
+class Cost(Protocol):
     """A loss that splits over parts. Two rules: the truth costs nothing, and no output costs less.
 
     Losses in structpred/objectives go by their attribute `name`, where they have one; a class elsewhere needs none.
@@ -58,26 +59,26 @@ class PartLoss(Protocol):
 
 
 @runtime_checkable
-class InstanceLosses(Protocol):
+class InstanceCosts(Protocol):
     """A part loss of its own for each instance, for losses that depend on more of it than labels and shape (`Regret`)."""
 
-    def loss_of(self, i: int) -> PartLoss:
+    def loss_of(self, i: int) -> Cost:
         """The loss of instance i."""
         ...
 
-    def take(self, rows: npt.NDArray[np.int64]) -> "InstanceLosses":
+    def take(self, rows: npt.NDArray[np.int64]) -> "InstanceCosts":
         """Those of these instances, in this order."""
         ...
 
 
-def each_loss(loss: PartLoss | InstanceLosses) -> Callable[[int], PartLoss]:
+def each_loss(loss: Cost | InstanceCosts) -> Callable[[int], Cost]:
     """The loss of each instance, by its number. Whether an object has a protocol is asked once: that takes long."""
-    return loss.loss_of if isinstance(loss, InstanceLosses) else lambda i: loss
+    return loss.loss_of if isinstance(loss, InstanceCosts) else lambda i: loss
 
 
-def losses_of(loss: PartLoss | InstanceLosses, rows: npt.NDArray[np.int64]) -> PartLoss | InstanceLosses:
+def losses_of(loss: Cost | InstanceCosts, rows: npt.NDArray[np.int64]) -> Cost | InstanceCosts:
     """The loss of these instances."""
-    return loss.take(rows) if isinstance(loss, InstanceLosses) else loss
+    return loss.take(rows) if isinstance(loss, InstanceCosts) else loss
 
 
 def missing_method(loss: object) -> str | None:
@@ -99,7 +100,7 @@ class TaskCosts:
 
     def __init__(
         self,
-        loss: PartLoss | InstanceLosses,
+        loss: Cost | InstanceCosts,
         oracle: Oracle,
         labels: Sequence[Labels],
         shapes: Sequence[Shape],
@@ -108,7 +109,7 @@ class TaskCosts:
         token_weights: Sequence[Floats] | None,
         given: Mapping[int, PartCosts] | None = None,
     ) -> None:
-        if not isinstance(loss, InstanceLosses) and (reason := missing_method(loss)) is not None:
+        if not isinstance(loss, InstanceCosts) and (reason := missing_method(loss)) is not None:
             raise LossError(f"loss: {reason}")
         self._oracle, self._labels, self._shapes, self._token_weights = oracle, labels, shapes, token_weights
         self._name = type(loss).__name__
@@ -125,7 +126,7 @@ class TaskCosts:
             known = None if given is None else given.get(i)
             self._answers.append(self._checked(i, self._ask(loss_of, i), parts[i]) if known is None else _Sparse.of(known))
 
-    def _ask(self, loss_of: Callable[[int], PartLoss], i: int) -> object:
+    def _ask(self, loss_of: Callable[[int], Cost], i: int) -> object:
         try:
             return loss_of(i).costs(self._labels[i], self._shapes[i], self._oracle)
         except (StructpredError, MemoryError):
@@ -374,3 +375,6 @@ def _with_sets(table: Floats, sets: npt.NDArray[np.bool_]) -> GridCosts:
 def _rounding(constant: float, costs: Floats) -> float:
     """How far constant + sum(costs) may be from its exact value."""
     return 1e-9 * (1.0 + abs(constant) + float(np.abs(costs).sum()))
+
+
+__getattr__ = renamed(__name__, {"PartLoss": "Cost", "InstanceLosses": "InstanceCosts"})

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.costs import PartLoss, TaskCosts
+from structpred.core.costs import Cost, TaskCosts
 from structpred.core.oracle import Oracle
 from structpred.core.requirements import Needs
 from structpred.core.types import Floats
@@ -165,7 +165,7 @@ class SoftMarginCRF(FenchelYoung):
         super().__init__(oracle, Entropy(temperature), cost_weight=checked_positive(cost_weight, "cost_weight"))
 
 
-def part_costs(batch: Scores, loss: PartLoss, gold: Sequence[npt.ArrayLike]) -> Floats:
+def part_costs(batch: Scores, loss: Cost, gold: Sequence[npt.ArrayLike]) -> Floats:
     """The part costs of a structured loss, flat, for one gold output an instance: what `Hinge` takes as costs=.
 
     Raises LossError, naming the sample, for a loss that breaks the rules of losses, DataError for gold that is no output.

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.costs import PartLoss
+from structpred.core.costs import Cost
 from structpred.core.oracle import Oracle
 from structpred.core.regulariser import Regulariser, group_norms
 from structpred.core.result import Certificate, History, Record, Result
@@ -68,7 +68,7 @@ class StructuredEstimator(Estimator, ABC):
         Passes over the data. None: 50, or as many as the trainer needs at least, such as 200 of bmrm, ls_bmrm and one_slack.
     tol : float
         Stop when the gap is at most tol times the primal; 0 means never.
-    loss : str or PartLoss
+    loss : str or Cost
         "hamming", "extra_parts", or a part loss such as ``LabelCosts(matrix)``.
     surrogate : str or Surrogate, optional
         "margin", "slack" or "log" (a conditional random field), or an object; None: the one that belongs to the trainer.
@@ -120,7 +120,7 @@ class StructuredEstimator(Estimator, ABC):
         What the trainer says besides: "group_weights" of online_mkl, for example, has a row of |w_k| / sum_k |w_k| for each pass.
     """
 
-    loss: str | PartLoss = field(default="hamming", kw_only=True)  # first: StructuredPredictor takes it by position
+    loss: str | Cost = field(default="hamming", kw_only=True)  # first: StructuredPredictor takes it by position
     trainer: str | Trainer | None = None
     C: float = 1.0
     max_iter: int | None = None

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.costs import PartLoss, TaskCosts
+from structpred.core.costs import Cost, TaskCosts
 from structpred.core.oracle import Labels, Oracle
 from structpred.errors import DataError, OracleError, ParameterError
 
@@ -36,7 +36,7 @@ class OutputScores:
     Raises DataError, naming the sample, for true labels that are not an output, LossError for a loss that breaks its rules.
     """
 
-    def __init__(self, oracle: Oracle, loss: PartLoss, scoring: Scoring, labels: Sequence[Labels], shapes: Sequence[Any]) -> None:
+    def __init__(self, oracle: Oracle, loss: Cost, scoring: Scoring, labels: Sequence[Labels], shapes: Sequence[Any]) -> None:
         self._oracle, self._scoring, self._labels, self._shapes = oracle, checked_scoring(scoring), list(labels), list(shapes)
         if len(self._labels) != len(self._shapes):
             raise DataError(f"X has {len(self._shapes)} samples but y has {len(self._labels)}")

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.costs import PartLoss
+from structpred.core.costs import Cost
 from structpred.core.feature_map import FeatureMap
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Oracle, Shape
@@ -24,7 +24,7 @@ _SEVERAL = (set, frozenset, tuple, list)
 
 
 def task_of(
-    features: FeatureMap, oracle: Oracle, labels: Sequence[npt.ArrayLike], shapes: Sequence[Shape], loss: PartLoss, ruled: Ruled,
+    features: FeatureMap, oracle: Oracle, labels: Sequence[npt.ArrayLike], shapes: Sequence[Shape], loss: Cost, ruled: Ruled,
     **options: Any,
 ) -> Task:  # fmt: skip
     """The training task, a plain one where nothing is missing; options: those of PartialTask."""

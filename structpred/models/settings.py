@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from structpred.core.costs import PartLoss, missing_method
+from structpred.core.costs import Cost, missing_method
 from structpred.core.oracle import Oracle
 from structpred.core.regulariser import Regulariser
 from structpred.errors import ParameterError
@@ -72,7 +72,7 @@ def make_trainer(name: str, settings: Mapping[str, Any]) -> Trainer:
     return _kind(name)(**settings)
 
 
-def resolve_loss(loss: str | PartLoss) -> PartLoss:
+def resolve_loss(loss: str | Cost) -> Cost:
     """The loss object for a name, or the object itself if it has `costs`."""
     if isinstance(loss, str):
         return named("loss", loss, losses(), " or an object with a method costs")()

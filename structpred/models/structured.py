@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.costs import PartLoss
+from structpred.core.costs import Cost
 from structpred.core.oracle import Labels, Oracle
 from structpred.core.requirements import require
 from structpred.core.weights import Vector
@@ -54,7 +54,7 @@ class StructuredPredictor(StructuredEstimator, _OracleFirst):
     ----------
     oracle : Oracle
         The inference; check yours once with check_oracle.
-    loss : str or PartLoss
+    loss : str or Cost
         "hamming" or your own part loss.
     trainer, C, max_iter, tol, surrogate, check_every, patience, callbacks, checkpoint, resume, random_state, regulariser
         As for every estimator: see `StructuredEstimator`; with the log loss the oracle needs `marginals`.
@@ -85,7 +85,7 @@ class StructuredPredictor(StructuredEstimator, _OracleFirst):
     ([[0], [1]], 1.0)
     """
 
-    loss: str | PartLoss = "hamming"
+    loss: str | Cost = "hamming"
     _: KW_ONLY
     max_iter: int | None = None
     tol: float = 0.001
@@ -226,7 +226,7 @@ class StructuredPredictor(StructuredEstimator, _OracleFirst):
         scores = OutputScores(inference.oracle, loss, self.scoring, as_labels(y), inference.shapes)
         return scores(inference.outputs(self.coef_))
 
-    def _dev_scorer(self, input_: PartInput, loss: PartLoss, scoring: Scoring, dev: Any) -> Callable[[Vector], float]:
+    def _dev_scorer(self, input_: PartInput, loss: Cost, scoring: Scoring, dev: Any) -> Callable[[Vector], float]:
         names = "X, y, shapes" if isinstance(dev, tuple | list) and len(dev) == 3 else "X, y"
         X, y, *shapes = dev_parts(dev, names)
         with about_dev():
@@ -235,7 +235,7 @@ class StructuredPredictor(StructuredEstimator, _OracleFirst):
         return lambda w: scores(inference.outputs(w))
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], oracle: Oracle | None = None, *, loss: str | PartLoss | None = None) -> Self:
+    def load(cls, path: str | os.PathLike[str], oracle: Oracle | None = None, *, loss: str | Cost | None = None) -> Self:
         """Read a model file; `oracle` must be of the class that the model was trained with.
 
         loss: the loss, if it is your own: a file names it but does not hold it, and score() and fit() need it.

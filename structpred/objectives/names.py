@@ -2,12 +2,12 @@
 
 from functools import cache
 
-from structpred.core.costs import PartLoss
+from structpred.core.costs import Cost
 from structpred.runtime.discovery import public_subclasses
 
 
 @cache
-def losses() -> dict[str, type[PartLoss]]:
+def losses() -> dict[str, type[Cost]]:
     """Every loss that has a name: a file in this package is all that a new one needs."""
-    found = public_subclasses("structpred.objectives", PartLoss)  # type: ignore[type-abstract]
+    found = public_subclasses("structpred.objectives", Cost)  # type: ignore[type-abstract]
     return {name: kind for kind in found if (name := getattr(kind, "name", ""))}

@@ -1,9 +1,9 @@
-"""Modules that have moved: old paths lead to the new ones, with a DeprecationWarning, until a release that it names."""
+"""Modules that have moved, names that have changed: the old ones lead to the new, with a DeprecationWarning, for one release."""
 
 import importlib
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -29,6 +29,18 @@ class _Moved(ModuleType):
             stacklevel=2,
         )
         return found
+
+
+def renamed(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
+    """The `__getattr__` of a module in which `names`, old -> new, have changed. Any other name raises AttributeError."""
+
+    def load(name: str) -> Any:
+        if name not in names:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        warnings.warn(f"{name} is called {names[name]} now; the old name goes in {GONE_IN}", DeprecationWarning, stacklevel=2)
+        return getattr(sys.modules[module], names[name])
+
+    return load
 
 
 def leave_behind(package: str, rooms: Mapping[str, Sequence[str]]) -> None:

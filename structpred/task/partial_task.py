@@ -12,7 +12,7 @@ from typing import Any, TypeGuard
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.costs import GridCosts, PartCosts, PartLoss, TaskCosts, each_loss
+from structpred.core.costs import Cost, GridCosts, PartCosts, TaskCosts, each_loss
 from structpred.core.feature_map import FeatureMap
 from structpred.core.fixed_scores import forbidden_parts
 from structpred.core.oracle import Labels, Oracle, Shape
@@ -64,7 +64,7 @@ class PartialTask(Task):
         oracle: Oracle,
         labels: Sequence[npt.ArrayLike],
         shapes: Sequence[Shape],
-        loss: PartLoss,
+        loss: Cost,
         *,
         allowed: FeatureMap,
         rows: npt.ArrayLike,

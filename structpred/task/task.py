@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.costs import GridCosts, InstanceLosses, PartLoss, TaskCosts, losses_of
+from structpred.core.costs import Cost, GridCosts, InstanceCosts, TaskCosts, losses_of
 from structpred.core.feature_map import FeatureMap, names_of_groups
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.group_scales import GroupScales, Scale
@@ -69,7 +69,7 @@ class Task:
         oracle: Oracle,
         labels: Sequence[npt.ArrayLike],
         shapes: Sequence[Shape],
-        loss: PartLoss | InstanceLosses,
+        loss: Cost | InstanceCosts,
         *,
         token_weights: Sequence[npt.ArrayLike] | None = None,
         sample_weight: npt.ArrayLike | None = None,

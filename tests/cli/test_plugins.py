@@ -228,7 +228,7 @@ WRONG = {
         "Trainers for L1: bcfw, ls_bmrm, online_mkl, owlqn",
     ),
     "a trainer for a regulariser": (("--regulariser", "plugins_of_mine.one:Subgradient"), "a subclass of structpred.core.regul"),
-    "a trainer for a loss": (("--loss", "plugins_of_mine.one:Subgradient"), "with the methods of structpred.core.costs.PartLoss"),
+    "a trainer for a loss": (("--loss", "plugins_of_mine.one:Subgradient"), "with the methods of structpred.core.costs.Cost"),
     "settings are missing": (("--loss", "structpred.objectives.part_losses:LabelCosts"), "missing a required argument: 'matrix'"),
     "methods are missing": (("--trainer", "structpred.trainers.problem:Trainer"), "the class lacks init_state, update"),
 }

@@ -48,3 +48,14 @@ def test_a_module_that_is_there_is_left_alone() -> None:
     before = sys.modules["structpred.core.costs"]
     leave_behind("structpred.core", {"structpred.task": ("costs",)})
     assert sys.modules["structpred.core.costs"] is before
+
+
+@pytest.mark.parametrize(("old", "new"), [("PartLoss", "Cost"), ("InstanceLosses", "InstanceCosts")])
+def test_an_old_name_leads_to_the_new_one(old: str, new: str) -> None:
+    """The protocols of part losses by their earlier names."""
+    from structpred.core import costs
+
+    with pytest.warns(DeprecationWarning, match=f"{old} is called {new} now"):
+        assert getattr(costs, old) is getattr(costs, new)
+    with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
+        _ = costs.Nothing

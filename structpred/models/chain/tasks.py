@@ -6,7 +6,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.costs import PartLoss
+from structpred.core.costs import Cost
 from structpred.core.feature_map import FeatureMap
 from structpred.data.sequences import PackedSequences
 from structpred.errors import ParameterError
@@ -28,7 +28,7 @@ def chain_task(
     data: PackedSequences | PositionSequences,
     lists: Sequence[Sequence[Any]],
     encoder: LabelEncoder,
-    loss: PartLoss,
+    loss: Cost,
     constraints: ChainConstraints | None,
     *,
     sample_weight: npt.ArrayLike | None = None,

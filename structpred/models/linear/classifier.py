@@ -51,7 +51,7 @@ class LinearClassifier(OfClasses, LinearEstimator):
     ----------
     trainer, C, max_iter, tol, surrogate, check_every, patience, callbacks, checkpoint, resume, random_state, regulariser
         As for every estimator: see `StructuredEstimator`. "sdca" is the fastest; any trainer of margins will do.
-    loss : str or PartLoss
+    loss : str or Cost
         What a wrong class costs, where there are more than two: "hamming", 1, or ``LabelCosts(matrix)``.
     fit_intercept : bool
         Whether there is a constant feature.

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.costs import PartLoss
+from structpred.core.costs import Cost
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.types import Floats
 from structpred.core.weights import Vector
@@ -52,7 +52,7 @@ def crossing_arcs(heads: npt.NDArray[np.int64], offsets: npt.NDArray[np.int64]) 
 
 
 def tree_task(
-    features: ArcFeatures, heads: npt.NDArray[np.int64], oracle: TreeOracle, loss: PartLoss, *,
+    features: ArcFeatures, heads: npt.NDArray[np.int64], oracle: TreeOracle, loss: Cost, *,
     sample_weight: npt.ArrayLike | None = None, token_weights: Sequence[Floats] | None = None, n_jobs: int = 1,
     ruled: Ruled | None = None,
 ) -> Task:  # fmt: skip

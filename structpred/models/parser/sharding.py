@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.costs import PartLoss
+from structpred.core.costs import Cost
 from structpred.core.result import Result
 from structpred.core.weights import Vector
 from structpred.data.arc_templates import ArcTemplate
@@ -168,7 +168,7 @@ def _completed(plan: TreePlan, single_root: bool, w: Vector, treebank: Treebank)
 
 
 def _task(
-    plan: TreePlan, treebank: Treebank, single_root: bool, loss: PartLoss, weights: Any, candidates: ArcCandidates | None
+    plan: TreePlan, treebank: Treebank, single_root: bool, loss: Cost, weights: Any, candidates: ArcCandidates | None
 ) -> Task:
     features = ArcFeatures(plan.featurizer.transform(treebank), plan.templates, plan.bits, candidates=candidates)
     oracle = tree_oracle(plan.projective, single_root)
