@@ -19,7 +19,7 @@ def rewrite(text: str) -> None:
 
 
 def can_rewrite() -> bool:
-    """Whether `rewrite` is for somebody's eyes, and nothing else has taken standard error, as progress bars do."""
+    """Whether `rewrite` is for somebody's eyes, and nothing else has taken standard error, as some progress bars do."""
     return in_notebook() or (at_terminal() and sys.stderr is sys.__stderr__)
 
 

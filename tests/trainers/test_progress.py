@@ -83,7 +83,7 @@ def test_short_passes_without_news_are_not_told(capfd: pytest.CaptureFixture[str
 
 
 def test_a_terminal_is_silent_unless_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a terminal a bar shows trainer and pass, and lines stand above it, with verbose=1; without it there is nothing."""
+    """On a terminal a bar shows trainer and pass below the lines, with verbose=1, and is gone in the end; without it: nothing."""
     for verbose, shown in ((0, False), (1, True)):
         screen = Terminal()
         monkeypatch.setattr("sys.stderr", screen)
@@ -92,6 +92,27 @@ def test_a_terminal_is_silent_unless_asked(monkeypatch: pytest.MonkeyPatch) -> N
         assert bool(re.search("BCFW: (pass|computing)", screen.getvalue())) is shown  # a quick run has few frames
         assert ("pass  20 " in screen.getvalue()) is shown
         assert bool(screen.getvalue()) is shown
+        assert not screen.getvalue().split("\r")[-1]
+        assert all("[" not in line.split("\r")[-1] for line in screen.getvalue().split("\n"))  # lines are written where none is
+
+
+def test_the_time_left_is_told_once_it_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second after the start: what is left if the rest goes as fast. The bar moves four times a second at most."""
+    now = iter([0.0, 0.5, 0.6, 3.0])
+    screen = Terminal()
+    monkeypatch.setattr("sys.stderr", screen)
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setattr(progress, "time", SimpleNamespace(perf_counter=lambda: next(now)))
+    row: Any = {"passes": 3, "seconds": 1.5, "primal": 2.0, "dual": 1.9, "gap": 0.1, "dev_score": None}
+    with progress.display_of(1, "BCFW", 4, "") as bar:
+        bar.update(0, 0.5, [])
+        bar.update(0, 0.6, [])
+        bar.update(3, 0.0, [row])
+    shown = [text.rstrip() for text in screen.getvalue().split("\r") if "[" in text]
+    assert shown == [
+        "[==                  ]              BCFW: pass 1 of 4",
+        "[===============     ]    1 s left  BCFW: pass 4 of 4, gap 0.1",
+    ]
 
 
 def test_a_notebook_has_one_output(cell: list[Handle], capfd: pytest.CaptureFixture[str]) -> None:

@@ -1,27 +1,25 @@
 """What a run shows while it trains: nothing, lines on stderr with a bar on a terminal, or one changing output in a notebook."""
 
 import math
-import sys
 import time
 from collections.abc import Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
 from structpred.core.result import Record
 from structpred.errors import ParameterError
-from structpred.runtime.standard_error import at_terminal, in_notebook, say
+from structpred.runtime.standard_error import at_terminal, in_notebook, rewrite, say
 from structpred.text.markup import scrolling, table, tag
 from structpred.text.tables import cut
 
-if TYPE_CHECKING:
-    from rich.progress import Progress
-
 #: rows of the history that a notebook shows
 _ROWS = 8
-#: seconds between changes of a notebook's output
+#: seconds between changes of a bar or of a notebook's output
 _PAUSE = 0.25
+#: characters of a bar
+_WIDTH = 20
 #: seconds between lines of passes that have neither an objective nor a score
 _QUICK = 0.1
 
@@ -67,28 +65,32 @@ class Lines(Display):
 
 
 class Bar(Lines):
-    """Lines, and below them a bar with the passes, the latest gap and the time left, as long as the run lasts."""
-
-    bar: "Progress"
+    """Lines, and below them one that changes: the passes, the latest gap and the time left, as long as the run lasts."""
 
     def __enter__(self) -> Self:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-        columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-        self.bar = Progress(*columns, console=Console(file=sys.stderr), transient=True)
-        self.bar.start()
-        self.job = self.bar.add_task(self.title, total=self.total)
+        self.began, self.shown = time.perf_counter(), -math.inf
         return self
 
     def update(self, passes: int, part: float, history: Sequence[Record], doing: str = "") -> None:
-        """Move the bar."""
-        known = [row for row in history if row["gap"] is not None]
-        gap = f", gap {known[-1]['gap']:.3g}" if known else ""
-        self.bar.update(self.job, completed=min(passes + part, self.total), description=self.heading(passes, doing) + gap)
+        """Move the bar, if it has stood for a while."""
+        now = time.perf_counter()
+        if now - self.shown >= _PAUSE:
+            self.shown = now
+            done = min(passes + part, self.total) / self.total
+            known = done > 0 and now - self.began >= 1  # the first moments say little
+            left = f"{(now - self.began) * (1 / done - 1):.0f} s left" if known else ""
+            gaps = [row["gap"] for row in history if row["gap"] is not None]
+            gap = f", gap {gaps[-1]:.3g}" if gaps else ""
+            rewrite(f"[{'=' * round(_WIDTH * done):{_WIDTH}}] {left:>11}  {self.heading(passes, doing)}{gap}")
+
+    def tell(self, history: Sequence[Record]) -> None:
+        """Write the line where the bar was."""
+        rewrite("")
+        super().tell(history)
+        self.shown = -math.inf
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.bar.stop()
+        rewrite("")
 
 
 class Output(Display):
