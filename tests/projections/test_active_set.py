@@ -110,7 +110,8 @@ def test_the_mixture_is_sparse_and_exact(oracle, shape) -> None:
         np.testing.assert_allclose(found.weights @ rows, found.mu, atol=1e-15)
         assert found.weights.min() > 0
         assert found.weights.sum() == pytest.approx(1.0, abs=1e-15)
-        assert np.linalg.matrix_rank(rows[1:] - rows[0]) == len(rows) - 1
+        edges = rows[1:] - rows[0]
+        assert not len(edges) or np.linalg.matrix_rank(edges) == len(edges)  # NumPy below 2.2 has no rank of no rows
 
 
 @every_case
