@@ -121,7 +121,7 @@ def chain(watch: Stopwatch, length: int, m: int, scale: float, slow: bool) -> di
     from structpred.oracles.mrf import graph_shape
     from structpred.oracles.tree_mrf import TreeMRF
     from structpred.projections.active_set import nearest_in_hull
-    from structpred.projections.chain_marginals import project_chains, project_onto_chain_marginals
+    from structpred.projections.tree_marginals import chain_forest, project_forests, project_onto_chain_marginals
 
     sys.path.insert(0, str(ROOT / "tests" / "projections"))
     from reference_algorithm3 import project_by_algorithm_3
@@ -129,10 +129,11 @@ def chain(watch: Stopwatch, length: int, m: int, scale: float, slow: bool) -> di
     rng = np.random.default_rng(0)
     point = scale * rng.normal(size=(length - 1, m, m))
     nearby, offsets = (point + 0.01 * scale * rng.normal(size=point.shape)).ravel(), np.array([0, point.size])
-    found, multipliers = project_onto_chain_marginals(point), project_chains(point.ravel(), offsets, [(length, m)])[1]
+    chain = [chain_forest(length, m)]
+    found, multipliers = project_onto_chain_marginals(point), project_forests(point.ravel(), offsets, chain)[1]
     result = {
         "ours": least(lambda: project_onto_chain_marginals(point), 7),
-        "warm": least(lambda: project_chains(nearby, offsets, [(length, m)], multipliers), 7),
+        "warm": least(lambda: project_forests(nearby, offsets, chain, multipliers), 7),
         "gap": viterbi_gap(point, found),
     }
     start = time.process_time()
@@ -166,7 +167,7 @@ def batch(watch: Stopwatch, rounds: int) -> dict[str, Any]:
     import numpy as np
 
     from structpred.projections import tree_marginals
-    from structpred.projections.chain_marginals import project_chains
+    from structpred.projections.tree_marginals import chain_forest, project_forests
     from structpred.runtime import threads
 
     used: dict[int, float] = {}
@@ -185,11 +186,11 @@ def batch(watch: Stopwatch, rounds: int) -> dict[str, Any]:
     rng, size, n = np.random.default_rng(0), (20, 26), 100
     points = rng.normal(size=n * 19 * 26 * 26)
     offsets, seconds, busiest, found = np.arange(n + 1) * 19 * 26 * 26, {1: [], 2: []}, {1: [], 2: []}, {}
-    project_chains(points[: offsets[1]], offsets[:2], [size])
+    project_forests(points[: offsets[1]], offsets[:2], [chain_forest(*size)])
     for _ in range(rounds):
         for n_jobs, taken in seconds.items():
             start = time.perf_counter()
-            found[n_jobs] = project_chains(points, offsets, [size] * n, n_jobs=n_jobs)[0]
+            found[n_jobs] = project_forests(points, offsets, [chain_forest(*size)] * n, n_jobs=n_jobs)[0]
             taken.append(time.perf_counter() - start)
             busiest[n_jobs].append(max(used.values()))
     return {

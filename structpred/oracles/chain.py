@@ -12,7 +12,7 @@ from structpred.core.types import Floats, Integers
 from structpred.errors import DataError, InfeasibleError
 from structpred.oracles.chains._chain_scratch import best_scratch, sum_scratch
 from structpred.projections.active_set import nearest_mixture
-from structpred.projections.chain_marginals import chain_parts, project_chains
+from structpred.projections.tree_marginals import chain_forest, chain_parts, project_forests
 from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits
 from structpred.runtime.ranges import ends_of
@@ -166,7 +166,7 @@ class ChainOracle(Oracle):
         sizes = checked_table(shapes, *_NAMES)
         lengths, n_labels = sizes.T
         given, ends = checked_batch(points, offsets, np.maximum((lengths - 1) * n_labels**2, n_labels * (lengths == 1)))
-        return project_chains(given, ends, [tuple(row) for row in sizes.tolist()], start, n_jobs)
+        return project_forests(given, ends, [chain_forest(*row) for row in sizes.tolist()], start, n_jobs=n_jobs)
 
     def enumerate(self, shape: Shape) -> Iterator[Labels]:
         """All L^T label sequences."""

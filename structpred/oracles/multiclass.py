@@ -7,8 +7,8 @@ import numpy as np
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.scores import checked_batch, checked_scores, checked_sizes, checked_table
 from structpred.core.types import Floats, Integers
-from structpred.projections.chain_marginals import project_chains
 from structpred.projections.simplex import project_onto_simplex
+from structpred.projections.tree_marginals import chain_forest, project_forests
 
 
 class MulticlassOracle(Oracle):
@@ -74,7 +74,7 @@ class MulticlassOracle(Oracle):
         """The nearest points of the simplices, in compiled calls; there are no multipliers."""
         sizes = checked_table(shapes, "labels")[:, 0]
         points, offsets = checked_batch(points, offsets, sizes)
-        return project_chains(points, offsets, [(1, n_labels) for n_labels in sizes.tolist()], start, n_jobs)
+        return project_forests(points, offsets, [chain_forest(1, n_labels) for n_labels in sizes.tolist()], start, n_jobs=n_jobs)
 
     def enumerate(self, shape: Shape) -> Iterator[Labels]:
         """Every label."""

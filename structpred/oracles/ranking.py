@@ -11,7 +11,7 @@ from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.scores import check_listed, checked_batch, checked_scores, checked_sizes, checked_sums, checked_table
 from structpred.core.types import Floats, Integers
 from structpred.errors import DataError, InfeasibleError
-from structpred.projections.capped_simplex import project_onto_capped_simplex
+from structpred.projections.simplex import project_onto_capped_simplex
 from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits
 

@@ -48,3 +48,10 @@ def leave_behind(package: str, rooms: Mapping[str, Sequence[str]]) -> None:
     for room, names in rooms.items():
         for name in names:
             sys.modules.setdefault(f"{package}.{name}", _Moved(f"{package}.{name}", f"{room}.{name}"))
+
+
+def leave_merged(package: str, homes: Mapping[str, Sequence[str]]) -> None:
+    """The same for modules of `package` that were merged; homes: the module of it that has their names now -> the old modules."""
+    for home, names in homes.items():
+        for name in names:
+            sys.modules.setdefault(f"{package}.{name}", _Moved(f"{package}.{name}", f"{package}.{home}"))

@@ -7,7 +7,7 @@ import pytest
 
 import structpred
 from structpred.errors import DataError, ProjectionError
-from structpred.projections.l2_ball import project_onto_l2_ball
+from structpred.projections.balls import project_onto_l2_ball
 from structpred.projections.simplex import project_onto_simplex
 
 

@@ -6,9 +6,7 @@ from scipy.special import logsumexp
 
 from structpred.errors import DataError, ParameterError
 from structpred.objectives.scalar.classes import MaxHinge, SignedTopK, Softmax, TopK
-from structpred.projections.capped_simplex import project_onto_capped_simplex
-from structpred.projections.simplex import project_onto_simplex
-from structpred.projections.topk_simplex import project_onto_topk_simplex
+from structpred.projections.simplex import project_onto_capped_simplex, project_onto_simplex, project_onto_topk_simplex
 from structpred.rows.multiclass_loss import MulticlassLoss
 
 LOSSES = [Softmax(), MaxHinge(), TopK(1), TopK(2), TopK(3), SignedTopK(2), SignedTopK(3)]

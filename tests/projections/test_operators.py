@@ -9,17 +9,11 @@ import pytest
 
 from structpred.contracts.projections import check_projection
 from structpred.errors import DataError, InfeasibleError, ParameterError
+from structpred.projections.balls import project_onto_group_ball, project_onto_l1_ball, project_onto_l2_ball
 from structpred.projections.box import nearest_in_box, project_onto_box
-from structpred.projections.capped_simplex import project_onto_capped_simplex
-from structpred.projections.chain_marginals import project_onto_chain_marginals
-from structpred.projections.group_ball import project_onto_group_ball
-from structpred.projections.l1_ball import project_onto_l1_ball
-from structpred.projections.l2_ball import project_onto_l2_ball
-from structpred.projections.monotone_cone import project_onto_monotone_cone
-from structpred.projections.sign_cone import project_onto_sign_cone
-from structpred.projections.simplex import project_onto_simplex
-from structpred.projections.topk_simplex import project_onto_topk_simplex
-from structpred.projections.tree_marginals import project_onto_tree_marginals
+from structpred.projections.cones import project_onto_monotone_cone, project_onto_sign_cone
+from structpred.projections.simplex import project_onto_capped_simplex, project_onto_simplex, project_onto_topk_simplex
+from structpred.projections.tree_marginals import project_onto_chain_marginals, project_onto_tree_marginals
 
 TREE = [(0, 2), (1, 2), (2, 3)]
 CUTS = [0, 2, 2, 3, 7]

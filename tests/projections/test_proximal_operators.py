@@ -10,7 +10,7 @@ import pytest
 
 from structpred.contracts.prox import check_prox
 from structpred.errors import DataError, ParameterError
-from structpred.projections.group_ball import project_onto_group_ball
+from structpred.projections.balls import project_onto_group_ball
 from structpred.projections.prox.entries import prox_elastic_net, prox_l1, prox_lq
 from structpred.projections.prox.groups import (
     group_norms,

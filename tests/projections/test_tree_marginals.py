@@ -11,9 +11,16 @@ from structpred.oracles.chain import ChainOracle
 from structpred.oracles.mrf import graph_of, graph_shape
 from structpred.oracles.tree_mrf import TreeMRF
 from structpred.projections.active_set import nearest_in_hull
-from structpred.projections.chain_marginals import chain_forest, chain_parts, project_chains, project_onto_chain_marginals
 from structpred.projections.simplex import project_onto_simplex
-from structpred.projections.tree_marginals import Forest, plan_of, project_forests, project_onto_tree_marginals
+from structpred.projections.tree_marginals import (
+    Forest,
+    chain_forest,
+    chain_parts,
+    plan_of,
+    project_forests,
+    project_onto_chain_marginals,
+    project_onto_tree_marginals,
+)
 from structpred.runtime.ranges import ends_of
 
 SIZES = [(2, 4), (3, 2), (5, 3), (4, 1), (6, 5)]
@@ -128,9 +135,10 @@ def test_a_batch_is_its_loop_on_any_number_of_threads() -> None:
     rng = np.random.default_rng(3)
     points = [rng.normal(size=chain_forest(*size).n_variables) for size in sizes]
     flat, offsets = np.concatenate(points), ends_of(np.array([len(point) for point in points]))
-    single = [project_chains(point, np.array([0, len(point)]), [size]) for point, size in zip(points, sizes, strict=True)]
+    chains = [chain_forest(*size) for size in sizes]
+    single = [project_forests(point, np.array([0, len(point)]), [one]) for point, one in zip(points, chains, strict=True)]
     for n_jobs in (1, 3):
-        found, multipliers = project_chains(flat, offsets, sizes, n_jobs=n_jobs)
+        found, multipliers = project_forests(flat, offsets, chains, n_jobs=n_jobs)
         np.testing.assert_array_equal(found, np.concatenate([mu for mu, _ in single]))
         np.testing.assert_array_equal(multipliers, np.concatenate([m for _, m in single]))
 

@@ -4,8 +4,8 @@ import numpy as np
 
 from structpred.core.types import Floats
 from structpred.objectives.regularisers.group_norms import GroupNorms
+from structpred.projections.balls import project_onto_l1_ball
 from structpred.projections.checked import checked_size
-from structpred.projections.l1_ball import project_onto_l1_ball
 
 #: what rounding may add to the sum of the norms of float32 weights, as a share of the radius
 _ROUNDED = 1e-5

@@ -1,4 +1,8 @@
-"""Proximal operators of sums over entries: the l1 norm, the elastic net, powers."""
+"""Proximal operators of sums over entries: the l1 norm, the elastic net, powers.
+
+All take a point (n,) and O(n) steps. They raise DataError for a point that is empty, not 1-d or not finite, ParameterError for a
+step that is not finite and at least 0.
+"""
 
 import numpy as np
 import numpy.typing as npt
@@ -21,9 +25,6 @@ def shrunk(x: Floats, threshold: Floats | float) -> Floats:
 def prox_l1(point: npt.ArrayLike, step: float) -> Floats:
     """argmin_x |x - point|^2 / 2 + step * sum_i |x_i|.
 
-    point: (n,). O(n). Raises DataError for a point that is empty, not 1-d or not finite, ParameterError for a step that is not
-    finite and at least 0.
-
     >>> prox_l1([3.0, -0.5], 1.0).tolist()
     [2.0, 0.0]
     """
@@ -33,8 +34,7 @@ def prox_l1(point: npt.ArrayLike, step: float) -> Floats:
 def prox_elastic_net(point: npt.ArrayLike, step: float, share: float) -> Floats:
     """argmin_x |x - point|^2 / 2 + step * ((1 - share) sum_i |x_i| + share/2 sum_i x_i^2).
 
-    point: (n,). share: that of the square, from 0 to 1. O(n). Raises DataError for a point that is empty, not 1-d or not finite,
-    ParameterError for a step that is not finite and at least 0 and for a share outside [0, 1].
+    share: that of the square; ParameterError for one outside [0, 1].
 
     >>> prox_elastic_net([3.0, -0.5], 1.0, 0.5).round(6).tolist()
     [1.666667, 0.0]
@@ -57,9 +57,8 @@ def checked_share(share: float) -> float:
 def prox_lq(point: npt.ArrayLike, step: float, q: float) -> Floats:
     """argmin_x |x - point|^2 / 2 + step * sum_i |x_i|^q.
 
-    The sizes solve x - |point_i| + step q x^(q-1) = 0 (Martins et al. 2010, section 3.2), each by Newton's method. point: (n,).
-    q: above 1, also above 2. O(n). Raises DataError for a point that is empty, not 1-d or not finite, ParameterError for a step
-    that is not finite and at least 0 and for a q that is not above 1.
+    The sizes solve x - |point_i| + step q x^(q-1) = 0 (Martins et al. 2010, section 3.2), each by Newton's method.
+    q: above 1, also above 2; else ParameterError.
 
     >>> prox_lq([3.0, -0.75], 1.0, 1.5).round(6).tolist()
     [1.293812, -0.156534]

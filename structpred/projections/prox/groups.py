@@ -1,4 +1,9 @@
-"""Proximal operators of the Euclidean norms of groups."""
+"""Proximal operators of the Euclidean norms of groups.
+
+Group g of a point (n,) is x[ends[g]:ends[g + 1]]; ends: whole numbers from 0 to n, ascending; a group may be empty. All raise
+DataError for a point that is empty, not 1-d or not finite and for ends that do not fit, ParameterError for a step that is not
+finite and at least 0. O(n), and what the operators given take.
+"""
 
 from collections.abc import Callable, Iterable
 
@@ -8,7 +13,6 @@ import numpy.typing as npt
 from structpred.core.types import Floats
 from structpred.errors import DataError
 from structpred.projections.checked import checked_ends, checked_point, checked_step
-from structpred.projections.l2_ball import norm
 from structpred.projections.prox.entries import checked_share, prox_l1
 
 
@@ -18,8 +22,7 @@ def prox_of_group_norms(
     """argmin_x |x - point|^2 / 2 + step * f(|x_1|, ..., |x_G|) with the groups x_g = x[ends[g]:ends[g + 1]].
 
     prox: that of f, from the norms (G,) and the step to new norms. Each group keeps its direction and takes its new norm
-    (Martins et al. 2010, Proposition 1). point: (n,). ends: whole numbers from 0 to n, ascending; a group may be empty. O(n)
-    and one call. Raises DataError for a point that is empty, not 1-d or not finite and for ends that do not fit.
+    (Martins et al. 2010, Proposition 1).
 
     >>> from structpred.projections.prox.entries import prox_l1
     >>> prox_of_group_norms(prox_l1, [3.0, 4.0, 0.5], [0, 2, 3], 1.0).round(6).tolist()
@@ -31,6 +34,16 @@ def prox_of_group_norms(
     factors = np.divide(prox(norms, step), norms, out=np.zeros_like(norms), where=norms > 0.0)
     found: Floats = x * np.repeat(factors, np.diff(cuts))
     return found
+
+
+def norm(x: Floats) -> float:
+    """The Euclidean norm, without overflow on the way.
+
+    >>> norm(np.array([0.0, -3e200]))
+    3e+200
+    """
+    largest = float(np.abs(x).max(initial=0.0))
+    return largest * float(np.sqrt(np.square(x / largest).sum())) if largest > 0.0 else 0.0
 
 
 def group_norms(x: Floats, ends: npt.NDArray[np.int64]) -> Floats:
@@ -49,9 +62,6 @@ def group_norms(x: Floats, ends: npt.NDArray[np.int64]) -> Floats:
 def prox_l21(point: npt.ArrayLike, step: float, ends: npt.ArrayLike) -> Floats:
     """argmin_x |x - point|^2 / 2 + step * sum_g |x[ends[g]:ends[g + 1]]|_2.
 
-    point: (n,). ends: whole numbers from 0 to n, ascending; a group may be empty. O(n). Raises DataError for a point that is
-    empty, not 1-d or not finite and for ends that do not fit, ParameterError for a step that is not finite and at least 0.
-
     >>> prox_l21([3.0, 4.0, 0.5], 1.0, [0, 2, 3]).round(6).tolist()
     [2.4, 3.2, 0.0]
     """
@@ -63,8 +73,7 @@ def prox_chain(proxes: Iterable[Callable[[Floats, float], Floats]], point: npt.A
 
     They do for the l1 norm followed by norms of groups, and for norms of groups each two of which are disjoint or nested, the
     inner ones first (Jenatton, Mairal, Obozinski and Bach 2011). For other functions the result is a step of Algorithm 1 of
-    Martins et al. (2010), whose regret bounds hold, but no argmin. proxes: from a point and a step to a point. Raises DataError
-    for a point that is empty, not 1-d or not finite, ParameterError for a step that is not finite and at least 0.
+    Martins et al. (2010), whose regret bounds hold, but no argmin. proxes: from a point and a step to a point.
 
     >>> from structpred.projections.prox.entries import prox_l1
     >>> prox_chain([prox_l1, prox_l1], [3.0, -0.5], 1.0).tolist()
@@ -79,9 +88,7 @@ def prox_chain(proxes: Iterable[Callable[[Floats, float], Floats]], point: npt.A
 def prox_sparse_group(point: npt.ArrayLike, step: float, ends: npt.ArrayLike, share: float) -> Floats:
     """argmin_x |x - point|^2 / 2 + step * (share sum_g |x[ends[g]:ends[g + 1]]|_2 + (1 - share) sum_i |x_i|).
 
-    Soft thresholds of the entries, then of the groups. point: (n,). ends: whole numbers from 0 to n, ascending; a group may be
-    empty. share: from 0 to 1. O(n). Raises DataError for a point that is empty, not 1-d or not finite and for ends that do not
-    fit, ParameterError for a step that is not finite and at least 0 and for a share outside [0, 1].
+    Soft thresholds of the entries, then of the groups. share: from 0 to 1, else ParameterError.
 
     >>> prox_sparse_group([3.5, 4.5, 0.5], 1.0, [0, 2, 3], 0.5).round(6).tolist()
     [2.7, 3.6, 0.0]
@@ -93,9 +100,7 @@ def prox_sparse_group(point: npt.ArrayLike, step: float, ends: npt.ArrayLike, sh
 def prox_subset(point: npt.ArrayLike, step: float, members: npt.ArrayLike) -> Floats:
     """argmin_x |x - point|^2 / 2 + step * (sum of x_i^2 over the members)^(1/2).
 
-    point: (n,). members: different places in [0, n); the other entries stay. O(n). Raises DataError for a point that is empty,
-    not 1-d or not finite and for members that are none, outside or repeated, ParameterError for a step that is not finite and at
-    least 0.
+    members: different places in [0, n), at least one, else DataError; the other entries stay.
 
     >>> prox_subset([3.0, 1.0, 4.0], 1.0, [0, 2]).round(6).tolist()
     [2.4, 1.0, 3.2]

@@ -1,4 +1,8 @@
-"""Proximal operators of squared norms."""
+"""Proximal operators of squared norms.
+
+All take a point (n,). They raise DataError for a point that is empty, not 1-d or not finite, ParameterError for a step that is
+not finite and at least 0. Groups are those of `structpred.projections.prox.groups`.
+"""
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +17,8 @@ from structpred.projections.prox.groups import prox_of_group_norms
 def prox_squared_l1(point: npt.ArrayLike, step: float) -> Floats:
     """argmin_x |x - point|^2 / 2 + step * 1/2 (sum_i |x_i|)^2.
 
-    point: (n,). All entries move by one threshold towards 0, which some reach: expected O(n), to rounding
-    `prox_squared_l1_by_sorting`. Raises DataError for a point that is empty, not 1-d, not finite or too large to be added up,
-    ParameterError for a step that is not finite and at least 0.
+    All entries move by one threshold towards 0, which some reach: expected O(n), to rounding `prox_squared_l1_by_sorting`.
+    DataError also for a point that is too large to be added up.
 
     >>> prox_squared_l1([3.0, -1.0, 1.0], 1.0).tolist()
     [1.5, 0.0, 0.0]
@@ -27,8 +30,7 @@ def prox_squared_l1(point: npt.ArrayLike, step: float) -> Floats:
 def prox_squared_l1_by_sorting(point: npt.ArrayLike, step: float) -> Floats:
     """argmin_x |x - point|^2 / 2 + step * 1/2 (sum_i |x_i|)^2, by Algorithm 2 of Martins et al. (2010).
 
-    Algorithm 2 has the 1/2, as equation 7 does; line 7 of Algorithm 3 as printed leaves it out. Point and errors as those of
-    `prox_squared_l1`. O(n log n).
+    Algorithm 2 has the 1/2, as equation 7 does; line 7 of Algorithm 3 as printed leaves it out. O(n log n).
 
     >>> prox_squared_l1_by_sorting([3.0, -1.0, 1.0], 1.0).tolist()
     [1.5, 0.0, 0.0]
@@ -60,9 +62,8 @@ def threshold_of(x: Floats, weights: Floats, step: float) -> float:
 def prox_weighted_squared_l1(point: npt.ArrayLike, step: float, weights: npt.ArrayLike) -> Floats:
     """argmin_x |x - point|^2 / 2 + step * 1/2 (sum_i weights_i |x_i|)^2  (Martins et al. 2010, equation 28).
 
-    point, weights: (n,); a weight of 0 leaves its entry as it is. Entry i moves by weights_i tau towards 0: expected O(n), to
-    rounding `prox_weighted_squared_l1_by_sorting`. Raises DataError for points or weights that are empty, not 1-d, not finite
-    or of different lengths, and for negative weights; ParameterError for a step that is not finite and at least 0.
+    weights: (n,), >= 0, else DataError; 0 leaves its entry as it is. Entry i moves by weights_i tau towards 0: expected O(n), to
+    rounding `prox_weighted_squared_l1_by_sorting`.
 
     >>> prox_weighted_squared_l1([3.0, -1.0, 1.0], 1.0, [1.0, 1.0, 0.0]).tolist()
     [1.5, 0.0, 1.0]
@@ -102,8 +103,7 @@ def prox_squared_lp(point: npt.ArrayLike, step: float, p: float) -> Floats:
     """argmin_x |x - point|^2 / 2 + step * 1/2 (sum_i |x_i|^p)^(2/p).
 
     The sizes solve x + c x^(p-1) = |point_i| with c = step |x|_p^(2-p): Newton's method for log c, and for each size within it.
-    point: (n,). p: above 1, also above 2. O(n) a round, about six rounds. Raises DataError for a point that is empty, not 1-d or
-    not finite, ParameterError for a step that is not finite and at least 0 and for a p that is not above 1.
+    p: above 1, also above 2; else ParameterError. O(n) a round, about six rounds.
 
     >>> prox_squared_lp([3.0, -1.0], 1.0, 2.0).round(6).tolist()
     [1.5, -0.5]
@@ -124,8 +124,7 @@ def prox_squared_lp(point: npt.ArrayLike, step: float, p: float) -> Floats:
 def prox_squared_l2p(point: npt.ArrayLike, step: float, ends: npt.ArrayLike, p: float) -> Floats:
     """argmin_x |x - point|^2 / 2 + step * 1/2 (sum_g |x[ends[g]:ends[g + 1]]|_2^p)^(2/p).
 
-    point: (n,). ends: whole numbers from 0 to n, ascending; a group may be empty. The rest as for `prox_squared_lp`, of which it
-    is the form over groups; ends that do not fit raise DataError.
+    The form of `prox_squared_lp` over groups.
 
     >>> prox_squared_l2p([3.0, 4.0, 1.0], 1.0, [0, 2, 3], 2.0).round(6).tolist()
     [1.5, 2.0, 0.5]
@@ -136,9 +135,7 @@ def prox_squared_l2p(point: npt.ArrayLike, step: float, ends: npt.ArrayLike, p: 
 def prox_squared_l21(point: npt.ArrayLike, step: float, ends: npt.ArrayLike) -> Floats:
     """argmin_x |x - point|^2 / 2 + step * 1/2 (sum_g |x[ends[g]:ends[g + 1]]|_2)^2.
 
-    point: (n,). ends: whole numbers from 0 to n, ascending; a group may be empty. Expected O(n). Raises DataError for a point
-    that is empty, not 1-d or not finite and for ends that do not fit, ParameterError for a step that is not finite and at least
-    0.
+    The form of `prox_squared_l1` over groups: expected O(n).
 
     >>> prox_squared_l21([3.0, 4.0, 0.5], 1.0, [0, 2, 3]).tolist()
     [1.5, 2.0, 0.0]
