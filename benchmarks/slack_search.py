@@ -40,14 +40,14 @@ def designs() -> list[Design]:
     from structpred.oracles.mrf_enumeration import EnumerationMRF
     from structpred.oracles.mrf_lp import RelaxedMRF
     from structpred.oracles.qpbo import QPBO
-    from structpred.oracles.solvers import _glop
+    from structpred.oracles.solvers import _linear_programs
 
     class Rebuilt(RelaxedMRF):
         """A new model for each question."""
 
         def argmax_relaxed(self, scores: Any, shape: Any) -> Any:
             """Nothing is kept."""
-            _glop._kept.models.clear()
+            _linear_programs._kept.models.clear()
             return super().argmax_relaxed(scores, shape)
 
     return [

@@ -6,7 +6,7 @@ import numpy as np
 from structpred.features._arc_block_kernels import emit_difference, score_block
 from structpred.oracles.trees._arborescence_kernels import best_tree
 from structpred.oracles.trees._projective_kernels import best_projective
-from structpred.oracles.trees._tree_score_kernels import all_finite
+from structpred.oracles.trees._tree_kernels import all_finite
 from structpred.runtime.jit import njit
 from structpred.task.fast._block_kernels import add_wrong, finish_step
 from structpred.task.fast._move_kernels import doubted, move

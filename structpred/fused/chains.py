@@ -18,8 +18,7 @@ from structpred.core.weights import Vector
 from structpred.errors import DataError, InfeasibleError
 from structpred.features.fixed_scores import FixedScores
 from structpred.features.sequences import SequenceFeatures
-from structpred.oracles.chain import ChainOracle
-from structpred.oracles.chains._chain_scratch import SumScratch, best_scratch
+from structpred.oracles.chain import ChainOracle, SumScratch, best_scratch
 from structpred.runtime.entries import entry_of
 from structpred.runtime.threads import run_ranges, split_evenly
 from structpred.task.fast.moves import Moves

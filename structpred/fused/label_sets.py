@@ -14,8 +14,8 @@ from structpred.core.oracle import Oracle, Shape
 from structpred.core.types import Floats, Integers
 from structpred.features.graphs import GraphFeatures
 from structpred.oracles.fields._label_forest import forest_of
-from structpred.oracles.fields._pairwise_links import links_of
 from structpred.oracles.label_paths import LabelPaths
+from structpred.oracles.mrf import links_of
 from structpred.oracles.mrf_enumeration import enumeration_plan
 from structpred.oracles.tree_mrf import TreeMRF, tree_plan
 from structpred.runtime.memory import check_fits

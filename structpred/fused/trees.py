@@ -7,7 +7,7 @@ from structpred.core.fixed_scores import FORBIDDEN
 from structpred.features.arcs import ArcCall, ArcFeatures
 from structpred.oracles.arborescence import ArborescenceOracle
 from structpred.oracles.projective import ProjectiveOracle
-from structpred.oracles.trees._tree_scratch import projective_scratch, tree_scratch
+from structpred.oracles.trees._trees import projective_scratch, tree_scratch
 from structpred.task.fast.block_steps import BlockSteps
 from structpred.task.fast.moves import Moves
 from structpred.task.steps import Visits

@@ -10,18 +10,17 @@ import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Scores, Shape
-from structpred.core.scores import checked_sizes
+from structpred.core.scores import checked_sizes, checked_sums
 from structpred.core.types import Floats, Integers
-from structpred.errors import ConvergenceError, ParameterError
+from structpred.errors import ConvergenceError, InfeasibleError, ParameterError
 from structpred.oracles.trees._constrained_trees import best_tree_within
-from structpred.oracles.trees._matrix_tree import matrix_tree
-from structpred.oracles.trees._tree_labels import all_trees, arc_scores, arcs_of
 from structpred.oracles.trees._tree_oracle import Kept, TreeOracle
-from structpred.oracles.trees._tree_scratch import KEPT, tree_room, tree_scratch
+from structpred.oracles.trees._trees import KEPT, all_trees, arc_scores, arcs_of, tree_room, tree_scratch
 from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits
 
 _kernels = later("structpred.oracles.trees._arborescence_best_kernels")
+_sum_kernels = later("structpred.oracles.trees._matrix_tree_kernels")
 
 _INT = np.dtype(np.int64)
 #: arcs whose scores differ by less, relative to the largest score, may be taken for equal when the k best are ordered
@@ -62,9 +61,12 @@ class ArborescenceOracle(TreeOracle):
         super().__init__(single_root)
         self.max_cells, self.limit = int(max_cells), float(limit)
 
-    def _sums(self, scores: Scores, n: int) -> tuple[float, Floats]:
-        """By the matrix-tree theorem."""
-        return matrix_tree(scores, n, self.single_root)
+    def marginals(self, scores: Scores, shape: Shape) -> tuple[float, Floats]:
+        """log Z, and the probability of each arc, by the matrix-tree theorem; stable for any scores.
+
+        Raises InfeasibleError where every tree uses a forbidden arc.
+        """
+        return matrix_tree(*arc_scores(scores, shape), self.single_root)
 
     def kbest(self, scores: Scores, shape: Shape, k: int) -> list[Labels]:
         """The k best trees without forbidden arcs, best first (Camerini, Fratta & Maffioli 1980). O(k n^2).
@@ -135,3 +137,31 @@ class ArborescenceOracle(TreeOracle):
     def example_shapes() -> list[Shape]:
         """Up to 1,296 trees."""
         return [(1,), (2,), (3,), (5,)]
+
+
+def matrix_tree_scratch(n: int) -> Floats:
+    """The working memory of `tree_marginals` for up to n tokens: (8 n + 130, n + 1) float64.
+
+    Raises DataError where it cannot fit.
+    """
+    check_fits(8 * (8 * n + 130) * (n + 1), f"marginals of the trees of {n:,} tokens")
+    return np.empty((8 * n + 130, n + 1))
+
+
+def matrix_tree(scores: Scores, n: int, single_root: bool) -> tuple[float, Floats]:
+    """log of the sum of exp(score) over all trees of n tokens, and the probability of each arc, (n * (n + 1),). O(n^3).
+
+    scores[(m - 1) * (n + 1) + h] belongs to the arc from head h to token m; -1e30 forbids it. Every marginal has a small relative
+    error, however small it is and whatever the scores are, up to n * |score| = 1e16; with both a single root and forbidden arcs
+    a small absolute one (1e-11 at most).
+    Raises InfeasibleError if no tree is left, DataError where the working memory cannot fit, or where scores lie too far apart.
+
+    >>> log_z, mu = matrix_tree(np.zeros(2 * 3), 2, True)  # 0 -> 1 -> 2 and 0 -> 2 -> 1
+    >>> round(float(np.exp(log_z)), 9), mu.tolist()
+    (2.0, [0.5, 0.0, 0.5, 0.5, 0.5, 0.0])
+    """
+    work, mu = matrix_tree_scratch(n), np.zeros(len(scores))
+    log_z = _sum_kernels().tree_marginals(scores, n, single_root, work, mu)
+    if log_z == -np.inf:
+        raise InfeasibleError("every tree uses a forbidden arc (a score of -1e30): no marginals exist")
+    return checked_sums(log_z, mu, scores, (n,))

@@ -9,8 +9,7 @@ import numpy.typing as npt
 from structpred.core.oracle import Labels, Scores, Shape
 from structpred.core.types import Floats, Integers
 from structpred.errors import ConvergenceError, ParameterError
-from structpred.oracles.fields._pairwise_links import given, links_of
-from structpred.oracles.mrf import NOT_FINITE, NOTHING_LEFT, OK, PairwiseOracle, graph_of, refuse
+from structpred.oracles.mrf import NOT_FINITE, NOTHING_LEFT, OK, PairwiseOracle, given, graph_of, links_of, refuse
 from structpred.oracles.solvers._constraint_rows import checked_rows
 from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits

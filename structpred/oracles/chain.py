@@ -1,6 +1,8 @@
 """First-order label chains: Viterbi decoding (Viterbi 1967; Rabiner 1989, section III.B)."""
 
+import threading
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import pairwise, product
 
 import numpy as np
@@ -9,8 +11,8 @@ from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.scores import check_listed, checked_batch, checked_scores, checked_sizes, checked_sums, checked_table
 from structpred.core.types import Floats, Integers
+from structpred.core.weights import padded
 from structpred.errors import DataError, InfeasibleError
-from structpred.oracles.chains._chain_scratch import best_scratch, sum_scratch
 from structpred.projections.active_set import nearest_mixture
 from structpred.projections.tree_marginals import chain_forest, chain_parts, project_forests
 from structpred.runtime.lazy_names import later
@@ -18,10 +20,13 @@ from structpred.runtime.memory import check_fits
 from structpred.runtime.ranges import ends_of
 
 _kernels = later("structpred.oracles.chains._chain_kernels")
-_best_kernels = later("structpred.oracles.chains._chain_best_kernels")
+_tree_kernels = later("structpred.oracles.fields._tree_mrf_kernels")
 _sum_kernels = later("structpred.oracles.chains._chain_sum_kernels")
 
 _NAMES = ("positions", "labels")
+
+#: positions of a block, whose scores are kept
+BLOCK = 1024
 
 
 class ChainOracle(Oracle):
@@ -46,8 +51,7 @@ class ChainOracle(Oracle):
 
     def argmax(self, scores: Scores, shape: Shape) -> Labels:
         """The best label sequence."""
-        length, n_labels = checked_sizes(shape, *_NAMES)
-        given = checked_scores(scores, length * n_labels + n_labels**2, shape)
+        given, (length, n_labels) = self._given(scores, shape)
         return _decoded(given, np.array([0, len(given)]), np.array([length]), n_labels)
 
     def argmax_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Labels, Integers]:
@@ -112,12 +116,7 @@ class ChainOracle(Oracle):
         """The k best label sequences, best first; O(T L^2 k)."""
         scores, (length, n_labels) = self._given(scores, shape)
         check_fits(24 * length * n_labels * k, f"the {k} best of {length:,} positions with {n_labels} labels")
-        values, heads = np.empty((length, n_labels, k)), np.zeros(n_labels, np.int64)
-        froms, ranks = np.zeros((2, length, n_labels, k), np.int64)
-        _best_kernels().best_paths(scores, length, n_labels, k, values, froms, ranks, heads)
-        out, totals = np.empty((k, length), np.int64), np.empty(k)
-        n = _best_kernels().read_paths(values, froms, ranks, length, n_labels, k, heads, out, totals)
-        return [out[r] for r in range(n) if totals[r] > 0.5 * FORBIDDEN]
+        return list(_tree_kernels().best_outputs(scores, _as_tree(length, n_labels), n_labels, max(k, 1))[: max(k, 0)])
 
     def argmax_per_loss(self, scores: Scores, costs: Floats, shape: Shape) -> tuple[Floats, Floats, list[Labels]]:
         """The best label sequence for each value of a whole-number loss, by counting it in the state of the dynamic program.
@@ -134,18 +133,18 @@ class ChainOracle(Oracle):
         size = length * (int(nodes.max() + max(int(edges.max()), 0)) - low) + 1
         check_fits(16 * length * size * n_labels, f"losses up to {size - 1} of {length:,} positions with {n_labels} labels")
         values, froms = np.empty((length, size, n_labels)), np.zeros((length, size, n_labels), np.int64)
-        _best_kernels().best_per_loss(scores, whole, length, n_labels, low, size, values, froms)
+        _kernels().best_per_loss(scores, whole, length, n_labels, low, size, values, froms)
         attained = np.flatnonzero(values[-1].max(axis=1) > 0.5 * FORBIDDEN)
         labels = np.empty((len(attained), length), np.int64)
         for row, c in zip(labels, attained.tolist(), strict=True):
-            _best_kernels().read_per_loss(values, froms, whole, length, n_labels, low, c, int(values[-1, c].argmax()), row)
+            _kernels().read_per_loss(values, froms, whole, length, n_labels, low, c, int(values[-1, c].argmax()), row)
         return (attained + low * length).astype(np.float64), values[-1, attained].max(axis=1), list(labels)
 
     def max_marginals(self, scores: Scores, shape: Shape) -> Floats:
         """(T, L): the score of the best sequence that has label l at position t."""
         scores, (length, n_labels) = self._given(scores, shape)
         out = np.empty((length, n_labels))
-        _best_kernels().max_marginals(scores, length, n_labels, np.empty((2, n_labels)), out)
+        _kernels().max_marginals(scores, length, n_labels, np.empty((2, n_labels)), out)
         return out
 
     project = nearest_mixture
@@ -192,3 +191,48 @@ def _decoded(scores: Scores, offsets: Integers, lengths: Integers, n_labels: int
     out = np.empty(int(lengths.sum()), np.int64)
     _kernels().decode_flat(scores, offsets, lengths, n_labels, best_scratch(n_labels, int(lengths.max(initial=1))), out)
     return out
+
+
+@lru_cache(maxsize=1024)
+def _as_tree(length: int, n_labels: int) -> Integers:
+    """The chain as the kernels of trees take it: the last position is the root, all edges share the table of transitions."""
+    t = np.arange(length)
+    plan = np.stack((t, t + 1, *(np.full(length, x) for x in (length * n_labels, n_labels, 1))), axis=1)
+    plan.flags.writeable = False
+    return plan
+
+
+def best_scratch(n_labels: int, longest: int) -> tuple[Floats, ...]:
+    """The working memory of one decoder, as its kernels take it: O(L^2), and 8 bytes a label for every 1,024 positions."""
+    width, rows = padded(n_labels), max(min(longest, BLOCK), 1)
+    blocks = -(-max(longest, 1) // rows)
+    check_fits(8 * width * (n_labels + 2 * rows + blocks), f"decoding {longest:,} positions with {n_labels} labels")
+    return np.zeros((n_labels, width)), np.zeros((rows, width)), np.zeros((rows, width)), np.zeros((blocks, width))
+
+
+class SumScratch:
+    """The working memory of one forward-backward pass: four arrays of (longest, width) float64."""
+
+    def __init__(self, n_labels: int, longest: int) -> None:
+        width = padded(n_labels)
+        check_fits(4 * 8 * longest * width, f"marginals of {longest:,} positions with {n_labels} labels")
+        self.trans, self.exp_trans, self.counts = np.zeros((3, n_labels, width))
+        self.emissions, self.alpha, self.local, self.marg = np.zeros((4, longest, width))
+        self.norm = np.zeros(longest)
+        self.work = np.zeros((3, width))
+        passes = self.trans, self.exp_trans, self.emissions, self.alpha, self.local, self.norm
+        self.rows = (*passes, self.marg, self.counts, self.work)  # as the kernels of flat scores take it
+
+
+_kept = threading.local()
+
+
+def sum_scratch(n_labels: int, longest: int) -> SumScratch:
+    """Working memory for a chain of `longest` positions: this thread's own, kept from call to call while it is small."""
+    kept: SumScratch | None = getattr(_kept, "scratch", None)
+    if kept is not None and kept.counts.shape[0] == n_labels and len(kept.norm) >= longest:
+        return kept
+    scratch = SumScratch(n_labels, longest)
+    if scratch.alpha.nbytes < 1 << 20:
+        _kept.scratch = scratch
+    return scratch

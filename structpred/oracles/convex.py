@@ -168,17 +168,14 @@ class ConvexOracle(Oracle):
         # |mu|^2 - 2 point . mu, the point scaled down to numbers that a solver's tolerances are made for
         size = max(1.0, float(np.abs(point).max(initial=0.0)))
         program.scores.value, program.weight.value = 2.0 * point / size, 1.0 / size
-        status = self._solve(program, shape, _ACCURACY if program.problem.is_qp() else {})
-        if status == "infeasible":
-            raise InfeasibleError(f"shape {_named(shape)}: no point satisfies the constraints of the description")
+        self._find(program, shape, _ACCURACY if program.problem.is_qp() else {})
         return np.asarray(program.mu.value, dtype=np.float64)
 
     def distance(self, point: Floats, shape: Shape) -> float:
         """How far the nearest point of the set is, as the largest difference of a part; 0 for its own points."""
         program = self._program(shape, "distance", 0, False)
         program.scores.value = self._checked(point, shape)
-        if self._solve(program, shape, {}) == "infeasible":
-            raise InfeasibleError(f"shape {_named(shape)}: no point satisfies the constraints of the description")
+        self._find(program, shape, {})
         return float(-program.problem.value)
 
     def _checked(self, scores: Scores, shape: Shape) -> Scores:
@@ -199,6 +196,11 @@ class ConvexOracle(Oracle):
             return None
         mu = np.asarray(program.mu.value, dtype=np.float64)
         return np.where(forbidden, 0.0, mu)
+
+    def _find(self, program: _Program, shape: Shape, accuracy: dict[str, float]) -> None:
+        """Solve; InfeasibleError where the set is empty."""
+        if self._solve(program, shape, accuracy) == "infeasible":
+            raise InfeasibleError(f"shape {_named(shape)}: no point satisfies the constraints of the description")
 
     def _solve(self, program: _Program, shape: Shape, accuracy: dict[str, float]) -> str:
         """Solve; "optimal" or "infeasible"."""

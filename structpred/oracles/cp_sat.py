@@ -11,14 +11,17 @@ from structpred.errors import ConvergenceError
 from structpred.oracles.fields._local_polytope import Compact, Mask, allowed_parts, compact_form, rounded
 from structpred.oracles.mrf import NOTHING_LEFT, Graph, PairwiseOracle, graph_of, graph_shape, refuse
 from structpred.oracles.solvers._constraint_rows import checked_rows, keeps
-from structpred.oracles.solvers._cp_sat import Answer, checked_limit, load_cp_model, power_of_two, solve, whole_rows
+from structpred.oracles.solvers._ortools import Answer, checked_limit, load_cp_model, power_of_two, solve, whole_rows
 
-_FEW_SHAPES = [
-    graph_shape(1, 3, []),
-    graph_shape(3, 1, [(0, 1), (1, 2)]),
-    graph_shape(5, 2, [(i, j) for i in range(5) for j in range(i + 1, 5)]),
-    graph_shape(3, 3, [(0, 2), (0, 1), (1, 2)]),
-]
+
+def _few_shapes() -> list[Shape]:
+    """Few, as each question takes milliseconds."""
+    return [
+        graph_shape(1, 3, []),
+        graph_shape(3, 1, [(0, 1), (1, 2)]),
+        graph_shape(5, 2, [(i, j) for i in range(5) for j in range(i + 1, 5)]),
+        graph_shape(3, 3, [(0, 2), (0, 1), (1, 2)]),
+    ]
 
 
 class CpSatMRF(PairwiseOracle):
@@ -64,10 +67,7 @@ class CpSatMRF(PairwiseOracle):
             )
         return answer.labels
 
-    @staticmethod
-    def example_shapes() -> list[Shape]:
-        """Few, as each question takes milliseconds."""
-        return _FEW_SHAPES
+    example_shapes = staticmethod(_few_shapes)
 
 
 class CpSatBoundMRF(PairwiseOracle):
@@ -105,10 +105,7 @@ class CpSatBoundMRF(PairwiseOracle):
         answer = _search(scores, shape, A, b, self.limit, type(self).__name__)
         return answer.labels, answer.bound
 
-    @staticmethod
-    def example_shapes() -> list[Shape]:
-        """Few, as each question takes milliseconds."""
-        return _FEW_SHAPES
+    example_shapes = staticmethod(_few_shapes)
 
 
 def _search(scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike, limit: float, who: str) -> Answer:

@@ -10,9 +10,12 @@ from structpred.core.scores import checked_scores
 from structpred.core.types import Floats, Integers
 from structpred.errors import ConvergenceError, InfeasibleError
 from structpred.oracles.decisions._tours import TourOracle, pairs_of
-from structpred.oracles.solvers._cp_sat import Answer, Outcome, checked_limit, load_cp_model, power_of_two, solve
+from structpred.oracles.solvers._ortools import Answer, Outcome, checked_limit, load_cp_model, power_of_two, solve
 
-_FEW_SHAPES = [(3,), (5,)]
+
+def _few_shapes() -> list[Shape]:
+    """Few, as each question takes milliseconds."""
+    return [(3,), (5,)]
 
 
 class CpSatTravellingSalesman(TourOracle):
@@ -49,10 +52,7 @@ class CpSatTravellingSalesman(TourOracle):
         assert answer.labels is not None
         return answer.labels
 
-    @staticmethod
-    def example_shapes() -> list[Shape]:
-        """Few, as each question takes milliseconds."""
-        return _FEW_SHAPES
+    example_shapes = staticmethod(_few_shapes)
 
 
 class CpSatBoundTravellingSalesman(TourOracle):
@@ -80,10 +80,7 @@ class CpSatBoundTravellingSalesman(TourOracle):
             raise ConvergenceError(f"CP-SAT found no tour without forbidden edges within limit={self.limit:g}: raise the limit")
         return answer.labels, answer.bound
 
-    @staticmethod
-    def example_shapes() -> list[Shape]:
-        """Few, as each question takes milliseconds."""
-        return _FEW_SHAPES
+    example_shapes = staticmethod(_few_shapes)
 
 
 def _search(scores: Scores, shape: Shape, limit: float, who: str) -> Answer:

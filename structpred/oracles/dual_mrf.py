@@ -10,8 +10,7 @@ from structpred.core.oracle import Labels, Scores, Shape
 from structpred.core.scores import runs_of
 from structpred.core.types import Integers
 from structpred.errors import ConvergenceError, ParameterError
-from structpred.oracles.fields._pairwise_links import links_of
-from structpred.oracles.mrf import Graph, PairwiseOracle, graph_of, pairwise_batch, pairwise_scores, refuse
+from structpred.oracles.mrf import Graph, PairwiseOracle, graph_of, links_of, pairwise_batch, pairwise_scores, refuse
 from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits
 from structpred.runtime.ranges import ends_of

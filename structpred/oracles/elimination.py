@@ -8,8 +8,7 @@ from structpred.core.oracle import Labels, Scores, Shape
 from structpred.core.types import Floats, Integers
 from structpred.errors import ParameterError
 from structpred.oracles.fields._elimination_plan import Plan, plan_of
-from structpred.oracles.fields._pairwise_links import given, links_of
-from structpred.oracles.mrf import NOTHING_LEFT, PairwiseOracle, refuse
+from structpred.oracles.mrf import NOTHING_LEFT, PairwiseOracle, given, links_of, refuse
 from structpred.projections.active_set import nearest_mixture
 from structpred.runtime.lazy_names import later
 

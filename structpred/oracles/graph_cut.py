@@ -4,8 +4,7 @@ import numpy as np
 
 from structpred.core.oracle import Labels, Scores, Shape
 from structpred.errors import DataError
-from structpred.oracles.fields._pairwise_links import given, links_of
-from structpred.oracles.mrf import PairwiseOracle, graph_of, graph_shape, refuse
+from structpred.oracles.mrf import PairwiseOracle, given, graph_of, graph_shape, links_of, refuse
 from structpred.runtime.lazy_names import later
 
 _kernels = later("structpred.oracles.fields._qpbo_kernels")

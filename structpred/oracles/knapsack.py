@@ -15,15 +15,15 @@ from structpred.core.scores import check_listed, checked_scores, kept_for_shapes
 from structpred.core.types import Floats, Integers
 from structpred.errors import ConvergenceError, DataError, ParameterError
 from structpred.oracles.decisions._by_shape import by_shape, marginals_of_one
-from structpred.oracles.decisions._knapsack_diagram import Diagram, diagram_of
 from structpred.projections.active_set import nearest_mixture
 from structpred.runtime.lazy_names import later
 
 _kernels = later("structpred.oracles.decisions._knapsack_kernels")
-_sum_kernels = later("structpred.oracles.decisions._knapsack_sum_kernels")
 
-#: a total may be above its capacity by this share of it: sums of decimal fractions are not exact
+#: a total may be above its capacity by this share of it: sums of decimal fractions are not exact; nor are sums of what is left
 _SLACK = 1e-9
+#: rooms are equal if they differ by less than this share of the capacity
+_SHARE = 2.0**-40
 
 
 class Rows(NamedTuple):
@@ -57,6 +57,58 @@ def rows_of(shape: Shape) -> Rows:
     if not (np.isfinite(rows).all() and np.isfinite(limits).all()) or min(rows.min(), limits.min()) < 0:
         raise DataError("weights and capacities must be finite and >= 0")
     return Rows(rows.shape[1], np.ascontiguousarray(rows.T), limits * (1.0 + _SLACK))
+
+
+class Diagram(NamedTuple):
+    """The sets of items that keep every capacity as paths: a node for each room that items before can leave.
+
+    Many sets leave the same room, so that there are far fewer nodes than sets: with one row of weights in hundredths at most one
+    for each hundredth of the capacity and each item; with several rows their product at most.
+
+    Nodes starts[j] to starts[j + 1] stand before item j; the last one is behind all items.
+    skip, take: the node that leaving item j out, or taking it, leads to; take is -1 where it does not fit.
+    """
+
+    n_parts: int
+    starts: Integers
+    skip: Integers
+    take: Integers
+
+
+def diagram_of(items: Floats, capacities: Floats, max_states: int) -> Diagram:
+    """The diagram of items with these weights (items, rows). Raises DataError where it has more than max_states nodes."""
+    room, n = capacities[None], len(items)
+    rest = np.concatenate((np.cumsum(items[::-1], axis=0)[::-1], np.zeros((1, items.shape[1]))))
+    least = np.concatenate((np.minimum.accumulate(items[::-1], axis=0)[::-1], np.full((1, items.shape[1]), np.inf)))
+    unit = np.where(room[0] > 0.0, room[0], 1.0) * _SHARE
+    starts, skip, take = [0, 1], list[Integers](), list[Integers]()
+    for j in range(n):
+        fits = (room >= items[j]).all(axis=1)
+        after = np.concatenate((room, room[fits] - items[j]))
+        after = np.minimum(after, rest[j + 1] * (1.0 + _SLACK))  # more than all that is left takes is as good as that
+        after[(after < least[j + 1]).any(axis=1)] = -unit  # nothing fits: all such rooms are alike
+        first, node = _distinct(np.rint(after / unit).astype(np.int64))
+        taken = np.full(len(room), -1, np.int64)
+        taken[fits] = starts[-1] + node[len(room) :]
+        skip.append(starts[-1] + node[: len(room)])
+        take.append(taken)
+        room = after[first]
+        starts.append(starts[-1] + len(room))
+        if starts[-1] > max_states:
+            raise DataError(
+                f"sums over sets of items need more than max_states={max_states:,} nodes: the items 0..{j} of {n} leave "
+                f"{len(room):,} different rooms; raise max_states, or round the weights to fewer digits"
+            )
+    return Diagram(n, np.array(starts), np.concatenate(skip), np.concatenate(take))
+
+
+def _distinct(keys: Integers) -> tuple[Integers, Integers]:
+    """(a row of each kind, the kind of each row): rows of whole numbers are told apart column by column."""
+    kind = np.zeros(len(keys), np.int64)
+    for column in keys.T:
+        _, value = np.unique(column, return_inverse=True)
+        _, first, kind = np.unique(kind * (int(value.max()) + 1) + value, return_index=True, return_inverse=True)
+    return first, kind
 
 
 @lru_cache(maxsize=8)  # one may hold millions of nodes
@@ -155,7 +207,7 @@ class KnapsackOracle(Oracle):
         scores, offsets, groups = by_shape(lambda shape: _diagram_of(shape, self.max_states), scores, offsets, list(shapes))
         log_zs, mu = np.empty(len(shapes)), np.empty(len(scores))
         for (_, starts, skip, take), rows in groups:
-            _sum_kernels().set_sums(scores, offsets, rows, starts, skip, take, log_zs, mu)
+            _kernels().set_sums(scores, offsets, rows, starts, skip, take, log_zs, mu)
         return log_zs, mu
 
     def kbest(self, scores: Scores, shape: Shape, k: int) -> list[Labels]:

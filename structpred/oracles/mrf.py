@@ -3,14 +3,14 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.scores import LARGEST, check_listed, checked_batch, checked_scores, kept_for_shapes, runs_of, short
-from structpred.core.types import Integers
+from structpred.core.types import Floats, Integers
 from structpred.errors import DataError, InfeasibleError
 from structpred.runtime.lazy_names import later
 from structpred.runtime.ranges import ends_of
@@ -113,6 +113,36 @@ def _check_edges(n: int, edges: Integers) -> None:
         raise DataError(f"edge {e}, ({first[e]}, {second[e]}), comes more than once; add its tables up")
 
 
+class Links(NamedTuple):
+    """Node i's links are first[i] to first[i + 1], by the number of the other node.
+
+    edges: (E, 2), the graph's. other: the node at the other end. edge: the edge's number. twin: the same edge's link at the other
+    node. All int64.
+    """
+
+    edges: Integers
+    first: Integers
+    other: Integers
+    edge: Integers
+    twin: Integers
+
+
+@kept_for_shapes
+def links_of(shape: Shape) -> Links:
+    """The links of a shape's graph; kept for the 1,024 shapes used last. Raises DataError as `graph_of`."""
+    graph = graph_of(shape)
+    ends, n_edges = graph.edges, len(graph.edges)
+    node = np.concatenate((ends[:, 0], ends[:, 1]))
+    other = np.concatenate((ends[:, 1], ends[:, 0]))
+    order = np.lexsort((other, node))
+    place = np.empty(2 * n_edges, np.int64)
+    place[order] = np.arange(2 * n_edges)
+    twin = place[(order + n_edges) % max(1, 2 * n_edges)]
+    first = np.concatenate(([0], np.cumsum(np.bincount(node, minlength=graph.n))))
+    # writable: kernels are compiled once for each kind of array
+    return Links(ends.copy(), first.astype(np.int64), other[order], order % max(1, n_edges), twin)
+
+
 def refuse(status: int, shape: Shape, where: str = "") -> NoReturn:
     """Raise what a kernel's status stands for: InfeasibleError for NOTHING_LEFT, else DataError; `where` goes in front."""
     graph = graph_of(shape)
@@ -129,6 +159,11 @@ def refuse(status: int, shape: Shape, where: str = "") -> NoReturn:
 def pairwise_scores(scores: npt.ArrayLike, shape: Shape) -> Scores:
     """The scores of all parts, contiguous float64. Raises DataError where they are not finite or of another number."""
     return checked_scores(scores, graph_of(shape).n_parts, shape)
+
+
+def given(scores: npt.ArrayLike, shape: Shape) -> Floats:
+    """A contiguous float64 copy of the scores of all parts. Raises DataError as `pairwise_scores`."""
+    return pairwise_scores(scores, shape).copy()
 
 
 def pairwise_batch(scores: npt.ArrayLike, offsets: npt.ArrayLike, shapes: Sequence[Shape]) -> tuple[Scores, Integers]:

@@ -19,7 +19,6 @@ from structpred.runtime.memory import check_fits
 MAX_OUTPUTS = 1 << 18
 
 _kernels = later("structpred.oracles.fields._mrf_enumeration_kernels")
-_sum_kernels = later("structpred.oracles.fields._mrf_marginal_kernels")
 
 
 @kept_for_shapes
@@ -122,7 +121,7 @@ class EnumerationMRF(PairwiseOracle):
         if not top > 0.5 * FORBIDDEN:
             refuse(NOTHING_LEFT, shape)
         mu = np.zeros(int(plan[5]))
-        log_z = float(_sum_kernels().part_marginals(values, top, plan, mu))
+        log_z = float(_kernels().part_marginals(values, top, plan, mu))
         return log_z, mu if shape[1] > 1 else np.ones(len(scores))
 
     def kbest(self, scores: Scores, shape: Shape, k: int) -> list[Labels]:

@@ -9,9 +9,9 @@ import numpy.typing as npt
 from structpred.core.oracle import Labels, Scores, Shape
 from structpred.core.types import Floats
 from structpred.errors import ParameterError
-from structpred.oracles.fields._allowed_labels import allowed_labels
 from structpred.oracles.fields._local_polytope import (
     Mask,
+    allowed_labels,
     allowed_parts,
     improved,
     marginal_rows,
@@ -21,8 +21,7 @@ from structpred.oracles.fields._local_polytope import (
 )
 from structpred.oracles.mrf import NOTHING_LEFT, Graph, PairwiseOracle, graph_of, refuse
 from structpred.oracles.solvers._constraint_rows import checked_rows
-from structpred.oracles.solvers._glop import solve_glop
-from structpred.oracles.solvers._pdlp import solve_pdlp
+from structpred.oracles.solvers._linear_programs import solve_glop, solve_pdlp
 
 
 @dataclass(frozen=True)

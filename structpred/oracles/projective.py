@@ -1,6 +1,6 @@
 """Dependency trees without crossing arcs: the dynamic program of Eisner (1996)."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from heapq import heappop, heappush
 from itertools import count
 
@@ -11,13 +11,12 @@ from structpred.core.oracle import Labels, Scores, Shape
 from structpred.core.scores import check_listed, checked_sizes, checked_sums
 from structpred.core.types import Floats
 from structpred.errors import InfeasibleError
-from structpred.oracles.trees._tree_labels import arc_scores, arcs_of
 from structpred.oracles.trees._tree_oracle import Kept, TreeOracle
-from structpred.oracles.trees._tree_scratch import KEPT_PROJECTIVE, projective_scratch
+from structpred.oracles.trees._trees import KEPT_PROJECTIVE, arc_scores, arcs_of, projective_scratch
 from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits
 
-_geometry_kernels = later("structpred.oracles.trees._geometry_kernels")
+_tree_kernels = later("structpred.oracles.trees._tree_kernels")
 _sum_kernels = later("structpred.oracles.trees._projective_sum_kernels")
 
 _INT = np.dtype(np.int64)
@@ -44,13 +43,17 @@ class ProjectiveOracle(TreeOracle):
 
     def _refuse(self, heads: Labels) -> None:
         crossing = np.zeros(len(heads), np.uint8)
-        _geometry_kernels().mark_crossing(np.asarray(heads, _INT), np.array([0, len(heads)]), crossing)
+        _tree_kernels().mark_crossing(np.asarray(heads, _INT), np.array([0, len(heads)]), crossing)
         if crossing.any():
             m = int(crossing.argmax()) + 1
             raise ValueError(f"not projective: the arc {heads[m - 1]} -> {m} crosses another one")
 
-    def _sums(self, scores: Scores, n: int) -> tuple[float, Floats]:
-        """By the inside-outside algorithm."""
+    def marginals(self, scores: Scores, shape: Shape) -> tuple[float, Floats]:
+        """log Z, and the probability of each arc, by the inside-outside algorithm; stable for any scores.
+
+        Raises InfeasibleError where every tree uses a forbidden arc.
+        """
+        scores, n = arc_scores(scores, shape)
         check_fits(2 * 8 * 8 * (n + 1) ** 2, f"marginals of the projective trees of {n:,} tokens")
         x, e = np.empty((2, 8, n + 1, n + 1))
         mu = np.zeros(len(scores))
@@ -112,15 +115,14 @@ class ProjectiveOracle(TreeOracle):
         return [(1,), (2,), (3,), (4,), (6,)]
 
 
-def _families(head: int, start: int, stop: int, only_child: bool = False) -> Iterable[tuple[int, ...]]:
-    """All ways to hang the tokens start..stop below `head`, by the head of each: its children and all that descends from them."""
+def _families(head: int, start: int, stop: int, only_child: bool = False) -> Iterator[tuple[int, ...]]:
+    """All ways to hang the tokens start..stop below `head`, by the head of each.
+
+    The first child covers the tokens up to `end`, the others (none where it is the only child) the rest.
+    """
     if start > stop:
-        return ((),)
-    return ((head,),) if start == stop else _wide_families(head, start, stop, only_child)
-
-
-def _wide_families(head: int, start: int, stop: int, only_child: bool) -> Iterator[tuple[int, ...]]:
-    """The first child covers the tokens up to `end`, the others (none where it is the only child) the rest."""
+        yield ()
+        return
     for end in range(stop if only_child else start, stop + 1):
         for child in range(start, end + 1):
             for before in _families(child, start, child - 1):

@@ -15,7 +15,6 @@ from structpred.projections.active_set import nearest_mixture
 from structpred.runtime.lazy_names import later
 
 _kernels = later("structpred.oracles.decisions._tour_kernels")
-_sum_kernels = later("structpred.oracles.decisions._tour_sum_kernels")
 
 #: tables of 2^(n-1) (n-1) numbers
 MOST_NODES = 20
@@ -79,7 +78,7 @@ class TravellingSalesmanOracle(TourOracle):
         scores, offsets, groups = by_shape(few_pairs_of, scores, offsets, shapes)
         log_zs, mu = np.empty(len(shapes)), np.zeros(len(scores))
         for pairs, rows in groups:
-            _sum_kernels().tour_sums(scores, offsets, rows, pairs.edge_of, 0.5 * FORBIDDEN, log_zs, mu)
+            _kernels().tour_sums(scores, offsets, rows, pairs.edge_of, 0.5 * FORBIDDEN, log_zs, mu)
         if (log_zs == -np.inf).any():
             where = f"sample {int(log_zs.argmin())}: " if len(shapes) > 1 else ""
             raise InfeasibleError(f"{where}every tour uses a forbidden edge (a score of -1e30): no marginals exist")

@@ -1,6 +1,5 @@
 """Pairwise MRFs without cycles: max-product and sum-product dynamic programming (Pearl 1988, chapters 4 and 5)."""
 
-from collections import deque
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -12,12 +11,11 @@ from structpred.core.scores import runs_of
 from structpred.core.types import Floats, Integers
 from structpred.errors import DataError
 from structpred.oracles.mrf import PairwiseOracle, graph_of, graph_shape, pairwise_batch, pairwise_scores, refuse
-from structpred.projections.tree_marginals import Forest, project_forests
+from structpred.projections.tree_marginals import Forest, plan_of, project_forests
 from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits
 
 _kernels = later("structpred.oracles.fields._tree_mrf_kernels")
-_best_kernels = later("structpred.oracles.fields._tree_mrf_best_kernels")
 
 
 @lru_cache(maxsize=1024)
@@ -25,23 +23,13 @@ def tree_plan(shape: Shape) -> Integers:
     """(n, 5): node, parent, table, step of the node, step of the parent; children before parents, as the kernels' file says."""
     graph = graph_of(shape)
     n, k = graph.n, graph.n_states
-    tree_of = list(range(n))
-    near: list[list[tuple[int, int, int, int]]] = [[] for _ in range(n)]
-    for e, (i, j) in enumerate(graph.edges.tolist()):
-        a, b = _tree(tree_of, i), _tree(tree_of, j)
-        if a == b:
-            raise DataError(
-                f"edge {e}, ({i}, {j}), closes a cycle: TreeMRF takes trees and forests only; use an oracle that searches"
-            )
-        tree_of[max(a, b)] = min(a, b)
-        table = n * k + e * k * k
-        near[i].append((j, table, 1, k))
-        near[j].append((i, table, k, 1))
-    rows: list[tuple[int, int, int, int, int]] = []
-    for root in range(n):
-        if tree_of[root] == root:  # the smallest node of its tree
-            rows += _downward(root, near)
-    plan = np.array(rows[::-1], dtype=np.int64)
+    parent, node, edge, transposed = plan_of(n, graph.edges).T
+    below = np.stack((node, parent, n * k + edge * k**2, np.where(transposed, k, 1), np.where(transposed, 1, k)), axis=1)
+    roots = np.setdiff1d(np.arange(1, n), node)  # of the other trees: they hang below node 0 by edges without a table
+    hung = np.zeros((len(roots) + 1, 5), np.int64)
+    hung[1:, 0], hung[:, 2], hung[0, 1] = roots, -1, -1
+    first = int(np.append(np.isin(parent, roots), True).argmax())  # where the tree of node 0 ends
+    plan = np.concatenate((hung[:1], below[:first], hung[1:], below[first:]))[::-1].copy()
     plan.flags.writeable = False
     return plan
 
@@ -50,31 +38,7 @@ def tree_plan(shape: Shape) -> Integers:
 def _forest(shape: Shape) -> Forest:
     """The same graph for projections."""
     n, k = shape[:2]
-    plan = tree_plan(shape)[::-1]
-    node, parent, table, _, parent_step = plan[plan[:, 2] >= 0].T
-    rows = np.stack((parent, node, (table - n * k) // k**2, (parent_step == 1).astype(np.int64)), axis=1)
-    return Forest(n, k, True, np.ascontiguousarray(rows))
-
-
-def _tree(tree_of: list[int], node: int) -> int:
-    """The smallest node of a node's tree so far (union-find, with the paths halved)."""
-    while tree_of[node] != node:
-        tree_of[node] = tree_of[tree_of[node]]
-        node = tree_of[node]
-    return node
-
-
-def _downward(root: int, near: list[list[tuple[int, int, int, int]]]) -> list[tuple[int, int, int, int, int]]:
-    """The nodes of one tree, parents before children; its root hangs below node 0 without a table."""
-    rows = [(root, 0 if root else -1, -1, 0, 0)]
-    queue = deque([(root, -1)])
-    while queue:
-        node, parent = queue.popleft()
-        for other, table, own_step, parent_step in near[node]:
-            if other != parent:
-                rows.append((other, node, table, own_step, parent_step))
-                queue.append((other, node))
-    return rows
+    return Forest(n, k, True, plan_of(n, graph_of(shape).edges))
 
 
 class TreeMRF(PairwiseOracle):
@@ -129,13 +93,7 @@ class TreeMRF(PairwiseOracle):
         scores, plan = pairwise_scores(scores, shape), tree_plan(shape)
         n, n_states = shape[:2]
         check_fits(20 * n * n_states * k, f"the {k} best of {n:,} nodes with {n_states} states")
-        values, roots = np.empty((n, n_states, k)), np.zeros((2, k), np.int32)
-        lefts, states, ranks = np.zeros((3, n, n_states, k), np.int32)
-        totals = _best_kernels().best_lists(scores, plan, n_states, k, values, lefts, states, ranks, roots)
-        labels = np.empty((int((totals > 0.5 * FORBIDDEN).sum()), n), np.int64)
-        for row, state, rank in zip(labels, *roots.tolist(), strict=False):
-            _best_kernels().read_lists(plan, lefts, states, ranks, state, rank, row)
-        return list(labels)
+        return list(_kernels().best_outputs(scores, plan, n_states, max(k, 1))[: max(k, 0)])
 
     def argmax_per_loss(self, scores: Scores, costs: Floats, shape: Shape) -> tuple[Floats, Floats, list[Labels]]:
         """The best output for each value of a whole-number loss, by counting it in the state of the dynamic program.
@@ -148,7 +106,7 @@ class TreeMRF(PairwiseOracle):
             raise DataError("argmax_per_loss needs part costs that are whole numbers")
         whole = costs.astype(np.int64)
         node_lows, edge_lows, _, sizes, message_sizes, merged_sizes = counted = np.zeros((6, n), np.int64)
-        base = int(_best_kernels().loss_sizes(whole, plan, k, *counted))
+        base = int(_kernels().loss_sizes(whole, plan, k, *counted))
         value_starts = k * np.concatenate(([0], np.cumsum(sizes)))
         pointers = np.array((message_sizes, merged_sizes))
         ends = k * np.cumsum(pointers, axis=1)
@@ -157,7 +115,7 @@ class TreeMRF(PairwiseOracle):
         check_fits(8 * int(value_starts[-1]) + 4 * int(ends[:, -1].sum()), what)
         values, states, losses = np.empty(value_starts[-1]), *(np.zeros(end, np.int32) for end in ends[:, -1].tolist())
         rooms = message_sizes, merged_sizes, ends - k * pointers
-        _best_kernels().best_losses(
+        _kernels().best_losses(
             scores, whole, plan, k, node_lows, edge_lows, *rooms, value_starts, values, states, losses
         )  # fmt: skip
         table = values[value_starts[root] : value_starts[root + 1]].reshape(k, -1)
@@ -165,7 +123,7 @@ class TreeMRF(PairwiseOracle):
         labels = np.empty((len(attained), n), np.int64)
         for row, level in zip(labels, attained.tolist(), strict=True):
             state = int(table[:, level].argmax())
-            _best_kernels().read_loss(whole, plan, k, edge_lows, *rooms, states, losses, state, level, row)
+            _kernels().read_loss(whole, plan, k, edge_lows, *rooms, states, losses, state, level, row)
         return (attained + base).astype(np.float64), table[:, attained].max(axis=0), list(labels)
 
     def project(self, point: Scores, shape: Shape) -> Floats:

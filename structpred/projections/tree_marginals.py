@@ -128,26 +128,34 @@ def plan_of(n_nodes: int, edges: Sequence[tuple[int, int]] | Integers) -> Intege
     [[0, 2, 0, 0], [2, 1, 1, 1]]
     """
     near: list[list[tuple[int, int, int]]] = [[] for _ in range(n_nodes)]
+    tree_of = list(range(n_nodes))
     for e, (i, j) in enumerate(np.asarray(edges, dtype=np.int64).reshape(-1, 2).tolist()):
         if not (0 <= i < n_nodes and 0 <= j < n_nodes):
             raise DataError(f"edge {e}, ({i}, {j}), names a node that is missing: nodes are 0..{n_nodes - 1}")
+        one, two = sorted((_tree(tree_of, i), _tree(tree_of, j)))
+        if one == two:
+            raise DataError(
+                f"edge {e}, ({i}, {j}), closes a cycle: only trees and forests will do; else use an oracle that searches"
+            )
+        tree_of[two] = one
         near[i].append((j, e, 0))
         near[j].append((i, e, 1))
     rows: list[tuple[int, int, int, int]] = []
-    seen = [False] * n_nodes
     for root in range(n_nodes):
-        queue = [] if seen[root] else [(root, -1)]
-        seen[root] = True
+        queue = [(root, -1)] if tree_of[root] == root else []
         for node, above in queue:
-            for other, e, transposed in near[node]:
-                if e == above:
-                    continue
-                if seen[other]:
-                    raise DataError(f"edge {e}, between {node} and {other}, closes a cycle: only trees and forests are projected")
-                seen[other] = True
-                rows.append((node, other, e, transposed))
-                queue.append((other, e))
+            own = [(other, e, transposed) for other, e, transposed in near[node] if e != above]
+            rows += [(node, *row) for row in own]
+            queue += [(other, e) for other, e, _ in own]
     return np.array(rows, dtype=np.int64).reshape(-1, 4)
+
+
+def _tree(tree_of: list[int], node: int) -> int:
+    """The smallest node of a node's tree so far (union-find, with the paths halved)."""
+    while tree_of[node] != node:
+        tree_of[node] = tree_of[tree_of[node]]
+        node = tree_of[node]
+    return node
 
 
 def project_onto_chain_marginals(point: Floats) -> Floats:

@@ -33,7 +33,7 @@ def crossing_by_definition(heads: list[int]) -> list[bool]:
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
 def test_crossing_arcs_are_all_found(n: int) -> None:
     """Every array of heads up to five words, trees or not: exactly the arcs whose ends alternate with those of another."""
-    from structpred.oracles.trees._geometry_kernels import mark_crossing
+    from structpred.oracles.trees._tree_kernels import mark_crossing
 
     everything = [h for h in itertools.product(range(n + 1), repeat=n) if all(m != head for m, head in enumerate(h, 1))]
     heads = np.array(everything, dtype=np.int64).ravel()

@@ -14,7 +14,7 @@ from structpred.core.fixed_scores import FORBIDDEN
 from structpred.errors import DataError, InfeasibleError
 from structpred.oracles.arborescence import ArborescenceOracle
 from structpred.oracles.projective import ProjectiveOracle
-from structpred.oracles.trees import _tree_scratch
+from structpred.oracles.trees import _trees
 
 ROOTS = pytest.mark.parametrize("single_root", [True, False], ids=["single root", "any roots"])
 REPEATS = 75
@@ -110,7 +110,7 @@ def test_no_score_hangs_the_search(bad) -> None:
         for n in (1, 3, 17):
             for share in (0.1, 1.0):
                 theta, heads = np.where(rng.random(n * (n + 1)) < share, bad, rng.normal(size=n * (n + 1))), np.empty(n, np.int64)
-                best_tree(theta, n, single_root, *_tree_scratch.tree_scratch(n), heads)
+                best_tree(theta, n, single_root, *_trees.tree_scratch(n), heads)
                 oracle.parts(heads, (n,))
 
 
@@ -170,12 +170,12 @@ def test_what_scratch_held_before_does_not_matter() -> None:
     from structpred.oracles.trees._arborescence_kernels import best_tree
 
     rng, oracle = np.random.default_rng(0), ArborescenceOracle()
-    cases = [(n, scores_of(rng, n, kind)) for n in (160, 3, 40, _tree_scratch.KEPT + 20, 1, 90) for kind in ("random", "ties")]
+    cases = [(n, scores_of(rng, n, kind)) for n in (160, 3, 40, _trees.KEPT + 20, 1, 90) for kind in ("random", "ties")]
     first = [oracle.argmax(theta, (n,)) for n, theta in cases]
     for k in rng.permutation(4 * len(cases)) % len(cases):
         n, theta = cases[k]
         assert np.array_equal(oracle.argmax(theta, (n,)), first[k])
-        work, marks = _tree_scratch.tree_scratch(n + 7)
+        work, marks = _trees.tree_scratch(n + 7)
         work[:], marks[:] = np.nan, -99
         heads = np.full(n + 5, -7)
         best_tree(theta, n, True, work, marks, heads)

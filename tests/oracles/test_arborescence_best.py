@@ -10,8 +10,7 @@ from arborescence_cases import KINDS, all_arcs, scores_of
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.errors import DataError
 from structpred.oracles.arborescence import ArborescenceOracle
-from structpred.oracles.trees._tree_labels import arcs_of
-from structpred.oracles.trees._tree_scratch import tree_scratch
+from structpred.oracles.trees._trees import arcs_of, tree_scratch
 from structpred.runtime import memory
 
 ROOTS = pytest.mark.parametrize("single_root", [True, False], ids=["single root", "any roots"])

@@ -6,7 +6,7 @@ from arborescence_cases import scores_of
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.oracles.arborescence import ArborescenceOracle
-from structpred.oracles.trees._tree_labels import arcs_of
+from structpred.oracles.trees._trees import arcs_of
 
 ANY, SINGLE = ArborescenceOracle(single_root=False), ArborescenceOracle()
 

@@ -8,8 +8,8 @@ from structpred.data.sequences import PackedSequences
 from structpred.features.sequences import SequenceFeatures
 from structpred.fused.chains import SequencePair
 from structpred.objectives.part_losses import Hamming
+from structpred.oracles import chain
 from structpred.oracles.chain import ChainOracle
-from structpred.oracles.chains import _chain_scratch
 from structpred.task.task import Task
 
 LENGTHS = (1, 2, 3, 4, 7, 11)
@@ -19,7 +19,7 @@ LENGTHS = (1, 2, 3, 4, 7, 11)
 @pytest.mark.parametrize("block", [1, 3, 1024])
 def test_blocks_give_the_first_best_path(n_labels: int, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The best path of plain dynamic programming, with scores that tie often, for blocks shorter and longer than the sequence."""
-    monkeypatch.setattr(_chain_scratch, "BLOCK", block)
+    monkeypatch.setattr(chain, "BLOCK", block)
     rng = np.random.default_rng(n_labels)
     for length in LENGTHS:
         scores = rng.integers(-2, 3, length * n_labels + n_labels**2).astype(np.float64)
@@ -46,7 +46,7 @@ def test_welded_decoding_does_not_depend_on_blocks(monkeypatch: pytest.MonkeyPat
     labels = [rng.integers(0, 5, length) for length in LENGTHS]
     w, seen = rng.normal(size=pair.features.dim), []
     for block in (1, 2, 1024):
-        monkeypatch.setattr(_chain_scratch, "BLOCK", block)
+        monkeypatch.setattr(chain, "BLOCK", block)
         steps = pair.steps(labels, GridCosts(1.0 - np.eye(5)), None, None)
         seen.append([*map(np.ndarray.tobytes, steps.sweep(w, 0.7, 0, len(data), 1.0)), pair.decode(w, 1)[0].tobytes()])
     assert seen[0] == seen[1] == seen[2]

@@ -10,9 +10,9 @@ from structpred.core.fixed_scores import FORBIDDEN
 from structpred.errors import ConvergenceError, DataError, DependencyError, ParameterError
 from structpred.oracles.arborescence import ArborescenceOracle
 from structpred.oracles.enumerated import EnumeratedOracle
-from structpred.oracles.solvers._solvers import check_ortools
+from structpred.oracles.solvers._ortools import check_ortools
 from structpred.oracles.trees import _constrained_trees
-from structpred.oracles.trees._tree_labels import arcs_of
+from structpred.oracles.trees._trees import arcs_of
 
 SINGLE = pytest.mark.parametrize("single_root", [True, False], ids=["single root", "several roots"])
 

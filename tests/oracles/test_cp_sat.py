@@ -12,8 +12,7 @@ from structpred.errors import ConvergenceError, DataError, DependencyError, Infe
 from structpred.oracles.cp_sat import CpSatBoundMRF, CpSatMRF
 from structpred.oracles.enumerated import EnumeratedOracle
 from structpred.oracles.mrf import graph_of, graph_shape
-from structpred.oracles.solvers._cp_sat import whole_rows
-from structpred.oracles.solvers._solvers import check_ortools
+from structpred.oracles.solvers._ortools import check_ortools, whole_rows
 
 REFERENCE = EnumeratedOracle.of(CpSatMRF())
 COMPLETE = graph_shape(14, 2, [(i, j) for i in range(14) for j in range(i + 1, 14)])

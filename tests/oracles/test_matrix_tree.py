@@ -9,10 +9,9 @@ import pytest
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.errors import DataError, InfeasibleError
-from structpred.oracles.arborescence import ArborescenceOracle
+from structpred.oracles.arborescence import ArborescenceOracle, matrix_tree, matrix_tree_scratch
 from structpred.oracles.chain import ChainOracle
 from structpred.oracles.projective import ProjectiveOracle
-from structpred.oracles.trees._matrix_tree import matrix_tree, matrix_tree_scratch
 from structpred.runtime import memory
 
 

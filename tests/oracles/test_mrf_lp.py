@@ -12,12 +12,18 @@ from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Shape
 from structpred.errors import ConvergenceError, DataError, DependencyError, InfeasibleError, ParameterError
 from structpred.oracles.enumerated import EnumeratedOracle
-from structpred.oracles.fields._allowed_labels import allowed_labels
-from structpred.oracles.fields._local_polytope import allowed_parts, compact_form, marginal_rows, message_bound, rounded
+from structpred.oracles.fields._local_polytope import (
+    allowed_labels,
+    allowed_parts,
+    compact_form,
+    marginal_rows,
+    message_bound,
+    rounded,
+)
 from structpred.oracles.mrf import PairwiseOracle, graph_of, graph_shape
 from structpred.oracles.mrf_lp import RelaxedMRF
-from structpred.oracles.solvers import _glop
-from structpred.oracles.solvers._solvers import check_ortools
+from structpred.oracles.solvers import _linear_programs as programs
+from structpred.oracles.solvers._ortools import check_ortools
 
 COMPLETE = graph_shape(6, 2, [(i, j) for i in range(6) for j in range(i + 1, 6)])
 CYCLE = graph_shape(5, 3, [(i, (i + 1) % 5) for i in range(5)])
@@ -174,7 +180,7 @@ def test_answers_do_not_depend_on_earlier_calls() -> None:
         for q in order.tolist():
             shape, scores = questions[q]
             if forget:
-                _glop._kept.models.clear()
+                programs._kept.models.clear()
             try:
                 found = RelaxedMRF().relaxation(scores, shape)
                 answers[q] = found.mu.tobytes(), found.value
@@ -213,13 +219,13 @@ def test_two_threads_give_the_answers_of_one() -> None:
 
 def test_kept_models_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thread forgets the models it has not used for longest once they are too many; a single large one is kept."""
-    monkeypatch.setattr(_glop, "KEPT_PARTS", 300)
-    _glop._kept.models.clear()
+    monkeypatch.setattr(programs, "KEPT_PARTS", 300)
+    programs._kept.models.clear()
     for n in range(2, 12):
         shape = graph_shape(n, 5, [(0, 1)])
         RelaxedMRF().argmax_relaxed(np.arange(graph_of(shape).n_parts, dtype=np.float64), shape)
-        assert len(_glop._kept.models) == 1 or sum(graph_of(s).n_parts for s, _ in _glop._kept.models) <= 300
-    assert next(reversed(_glop._kept.models)) == (graph_shape(11, 5, [(0, 1)]), 0)
+        assert len(programs._kept.models) == 1 or sum(graph_of(s).n_parts for s, _ in programs._kept.models) <= 300
+    assert next(reversed(programs._kept.models)) == (graph_shape(11, 5, [(0, 1)]), 0)
 
 
 def test_grids_by_both_solvers() -> None:
@@ -343,7 +349,7 @@ def test_the_search_for_allowed_labels_ends() -> None:
 def test_a_missing_solver_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without OR-Tools the error says who needs it and how to install it."""
     monkeypatch.setattr("structpred.runtime.dependencies.installed_version", lambda name: None)
-    _glop._kept.models.clear()
+    programs._kept.models.clear()
     check_ortools.cache_clear()
     for oracle in SOLVERS.values():
         with pytest.raises(DependencyError, match=r"RelaxedMRF needs ortools.*structpred\[solvers\]"):

@@ -289,7 +289,7 @@ def test_wrong_sizes_are_refused() -> None:
 def test_scratch_is_reused(oracle) -> None:
     """Mixed lengths, one by one and in a batch, give the same trees as with fresh scratch, whatever it held before."""
     from structpred.oracles.trees._projective_kernels import best_projective
-    from structpred.oracles.trees._tree_scratch import projective_scratch
+    from structpred.oracles.trees._trees import projective_scratch
 
     rng = np.random.default_rng(7)
     lengths = [40, 1, 7, 300, 2, 39, 12, 41, 1]

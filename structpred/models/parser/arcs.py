@@ -44,7 +44,7 @@ def choose_projective(
 
 def crossing_arcs(heads: npt.NDArray[np.int64], offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
     """1 for each word whose arc crosses another one of its sentence."""
-    from structpred.oracles.trees._geometry_kernels import mark_crossing
+    from structpred.oracles.trees._tree_kernels import mark_crossing
 
     crossing = np.zeros(len(heads), np.uint8)
     mark_crossing(heads, offsets, crossing)
@@ -147,7 +147,7 @@ def candidate_heads(
     heads: the true ones (flat), which are kept while training. whole: which sentences keep all heads. Returns also how many of
     the true arcs were among the candidates of the other sentences by themselves: what pruning loses is the rest.
     """
-    from structpred.oracles.trees._geometry_kernels import top_heads
+    from structpred.oracles.trees._tree_kernels import top_heads
 
     data = features.data
     starts, kept, end = np.zeros(data.n_words + 1, np.int64), 0, 0

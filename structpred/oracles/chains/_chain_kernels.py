@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""Compiled Viterbi decoding over given part scores, block by block of positions.
+"""Compiled Viterbi decoding over given part scores, block by block of positions; and the best for each loss, and with each label.
 
 Label axes are padded to `width`, a multiple of 8; the columns that fill it are computed and never read.
 Ties go to the first label, at every step. There are no back-pointers: the label before is looked for on the way back, in the
@@ -157,3 +157,62 @@ def write_parts(labels, first, length, n_labels, out, place):
         out[place + t] = t * n_labels + labels[first + t]
     for t in range(length - 1):
         out[place + length + t] = (length + labels[first + t]) * n_labels + labels[first + t + 1]
+
+
+@njit(cache=True, nogil=True)
+def best_per_loss(scores, costs, length, n_labels, low, size, values, froms):
+    """values[t, c, l]: the best score of a prefix of cost low * (t + 1) + c that ends in label l; froms: the label before.
+
+    costs are whole numbers, each position's node and edge together at least `low`. (Bauer, Mueller & Kloft 2014.)
+    """
+    edges = length * n_labels
+    values[:] = -np.inf
+    for label in range(n_labels):
+        values[0, costs[label] - low, label] = scores[label]
+    for t in range(1, length):
+        for p in range(n_labels):
+            for label in range(n_labels):
+                gain = scores[edges + p * n_labels + label] + scores[t * n_labels + label]
+                step = costs[edges + p * n_labels + label] + costs[t * n_labels + label] - low
+                for c in range(size - step):
+                    before = values[t - 1, c, p]
+                    if before > -np.inf and before + gain > values[t, c + step, label]:
+                        values[t, c + step, label] = before + gain
+                        froms[t, c + step, label] = p
+
+
+@njit(cache=True, nogil=True)
+def read_per_loss(values, froms, costs, length, n_labels, low, c, label, out):
+    """Write the path that ends in `label` with cost index c into out."""
+    edges = length * n_labels
+    for t in range(length - 1, -1, -1):
+        out[t] = label
+        if t > 0:
+            p = froms[t, c, label]
+            c -= costs[edges + p * n_labels + label] + costs[t * n_labels + label] - low
+            label = p
+
+
+@njit(cache=True, nogil=True)
+def max_marginals(scores, length, n_labels, ahead, out):
+    """out[t, l] = the best score of a sequence that has label l at position t."""
+    edges = length * n_labels
+    for label in range(n_labels):
+        out[0, label] = scores[label]
+    for t in range(1, length):
+        for label in range(n_labels):
+            best = -np.inf
+            for p in range(n_labels):
+                best = max(best, out[t - 1, p] + scores[edges + p * n_labels + label])
+            out[t, label] = best + scores[t * n_labels + label]
+    ahead[0, :] = 0.0
+    for t in range(length - 2, -1, -1):
+        for p in range(n_labels):
+            best = -np.inf
+            for label in range(n_labels):
+                x = ahead[0, label] + scores[(t + 1) * n_labels + label] + scores[edges + p * n_labels + label]
+                best = max(best, x)
+            ahead[1, p] = best
+        for p in range(n_labels):
+            ahead[0, p] = ahead[1, p]
+            out[t, p] += ahead[1, p]

@@ -118,15 +118,6 @@ def _least_table(near: Near, weights: list[float]) -> float:
     return most
 
 
-def _eliminate(near: Near, node: int) -> set[int]:
-    """Take a node away and join its neighbours, which are returned."""
-    around = near.pop(node)
-    for j in around:
-        near[j] |= around
-        near[j] -= {j, node}
-    return around
-
-
 def _by_fill(near: Near, weights: list[float]) -> Steps:
     """Always the node whose neighbours lack the least weight of edges; then the one with the smallest table.
 
@@ -194,7 +185,10 @@ def _across(near: Near, weights: list[float]) -> Steps:
     near = {i: set(around) for i, around in near.items()}
     steps: Steps = []
     for node in reverse_cuthill_mckee(links, symmetric_mode=True).tolist():
-        around = _eliminate(near, node)
+        around = near.pop(node)
+        for j in around:  # its neighbours are joined
+            near[j] |= around
+            near[j] -= {j, node}
         steps.append((node, around))
         if weights[node] + sum(map(weights.__getitem__, around)) > STOP:
             break

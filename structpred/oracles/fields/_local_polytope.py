@@ -1,4 +1,4 @@
-"""The local polytope of a pairwise MRF: its rows, its compact form, bounds by reparametrisation, rounding.
+"""The local polytope of a pairwise MRF: its rows, its compact form, bounds by reparametrisation, labels.
 
 A point mu holds a row of K numbers for each node and a table for each edge. It lies in the polytope when nothing is negative,
 each node's row sums to one, and each edge's table sums to its two nodes' rows (Wainwright & Jordan 2008, eq. 4.7).
@@ -13,11 +13,17 @@ import numpy.typing as npt
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Scores, Shape
 from structpred.core.types import Floats, Integers
-from structpred.oracles.mrf import Graph, graph_of, pairwise_scores
+from structpred.errors import ConvergenceError
+from structpred.oracles.mrf import Graph, graph_of, links_of, pairwise_scores
+from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits
 
 Mask = npt.NDArray[np.bool_]
 
+_kernels = later("structpred.oracles.fields._pairwise_kernels")
+
+#: choices that are undone in a search for allowed labels, at most
+LIMIT = 10_000
 #: sums over single nodes are repeated until nothing changes, this often at most
 _SWEEPS = 20
 
@@ -130,22 +136,10 @@ def rounded(graph: Graph, scores: Floats, allowed: Mask, mu: Floats) -> Labels:
 
 def improved(graph: Graph, scores: Floats, allowed: Mask, start: Labels) -> Labels:
     """Labels with better single states than `start`, while there are any (a forbidden part is worth -1e30)."""
-    k, split = graph.n_states, graph.n * graph.n_states
+    n, k, labels = graph.n, graph.n_states, start.copy()
+    links = links_of((n, k, *graph.edges.ravel().tolist()))
     costly = np.where(allowed, scores, FORBIDDEN)
-    nodes, tables = costly[:split].reshape(graph.n, k), costly[split:].reshape(-1, k, k)
-    near: list[list[tuple[int, Floats]]] = [[] for _ in range(graph.n)]
-    for e, (i, j) in enumerate(graph.edges.tolist()):
-        near[i].append((j, tables[e].T))
-        near[j].append((i, tables[e]))
-    labels = start.copy()
-    for _ in range(_SWEEPS):
-        changed = False
-        for i in range(graph.n):
-            values = nodes[i] + sum((table[labels[j]] for j, table in near[i]), np.zeros(k))
-            if values.max() > values[labels[i]]:
-                labels[i], changed = int(values.argmax()), True
-        if not changed:
-            break
+    _kernels().improve(costly, n, k, links.first, links.other, links.edge, labels, _SWEEPS)
     return labels
 
 
@@ -164,3 +158,49 @@ def repaired(graph: Graph, allowed: Mask, mu: Floats) -> Floats:
     total = np.maximum(missing[0].sum(axis=1), tiny)[:, None, None]
     tables = tables + missing[0][:, :, None] * missing[1][:, None, :] / total
     return np.where(allowed, np.concatenate((nodes.ravel(), tables.ravel())), 0.0)
+
+
+def allowed_labels(graph: Graph, allowed: Mask, wanted: Labels, limit: int = LIMIT) -> Labels | None:
+    """Labels all of whose parts are allowed, the wanted state first at each node; None: proven that there are none.
+
+    Each state that has no allowed partner at some neighbour is taken away, again and again (arc consistency, Mackworth 1977); a
+    node is given a state, what follows is taken away, and where a node has no state left the last choice is undone (Sabin &
+    Freuder 1994).
+    Raises ConvergenceError once `limit` choices had to be undone. Nodes with the fewest states left come first.
+    """
+    n, k = graph.n, graph.n_states
+    links = links_of((n, k, *graph.edges.ravel().tolist()))
+    given = np.where(allowed, 0.0, FORBIDDEN), n, k, links.first, links.other, links.edge
+    left = np.ones((n, k), np.bool_)
+    if not _kernels().allow(*given, left):
+        return None
+    chosen: list[tuple[int, int, npt.NDArray[np.uint8]]] = []  # node, state, which states were left before, a bit each
+    undone = 0
+    while (node := _open_node(left)) >= 0:
+        state = int(wanted[node]) if left[node, wanted[node]] else int(left[node].argmax())
+        chosen.append((node, state, np.packbits(left)))
+        consistent = _kernels().fix(*given, left, node, state)
+        while not consistent:
+            if not chosen:
+                return None
+            undone += 1
+            if undone > limit:
+                raise ConvergenceError(
+                    f"no labels without forbidden parts were found after {limit:,} choices were undone; use CpSatMRF, which "
+                    "finds some or proves that there are none"
+                )
+            node, state, before = chosen.pop()
+            left[:] = np.unpackbits(before, count=n * k).reshape(n, k)
+            left[node, state] = False
+            queue, queued = np.full(n, node), np.arange(n) == node
+            consistent = bool(left[node].any()) and _kernels().propagate(*given, left, queue, queued, 1)
+    labels: Labels = left.argmax(axis=1).astype(np.int64)
+    return labels
+
+
+def _open_node(left: Mask) -> int:
+    """The node with the fewest states left, more than one; -1 if all have one."""
+    counts = left.sum(axis=1)
+    counts[counts == 1] = left.shape[1] + 1
+    node = int(counts.argmin())
+    return node if counts[node] <= left.shape[1] else -1

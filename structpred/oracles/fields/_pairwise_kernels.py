@@ -1,7 +1,7 @@
 # mypy: ignore-errors
 """What inference in pairwise MRFs shares: hard constraints and their consequences, and local search.
 
-`allowed` is (n, K) bool: the states that a node may still have. first, other, edge: the links of `_pairwise_links`.
+`allowed` is (n, K) bool: the states that a node may still have. first, other, edge: the links of `links_of`.
 """
 
 import numpy as np

@@ -16,8 +16,8 @@ get arrays are called once per contraction, not once per node: counting referenc
 
 import numpy as np
 
-from structpred.oracles.trees._tree_score_kernels import all_finite
-from structpred.oracles.trees._tree_scratch import MARKS
+from structpred.oracles.trees._tree_kernels import all_finite
+from structpred.oracles.trees._trees import MARKS
 from structpred.runtime.jit import njit
 
 FORBIDDEN = -1e30

@@ -15,9 +15,8 @@ from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Scores, Shape
 from structpred.core.types import Floats, Integers
 from structpred.oracles.solvers._constraint_rows import checked_rows, keeps
-from structpred.oracles.solvers._cp_sat import Answer, load_cp_model, power_of_two, solve, whole_rows
-from structpred.oracles.trees._tree_labels import arc_scores, arcs_of
-from structpred.oracles.trees._tree_scratch import tree_room
+from structpred.oracles.solvers._ortools import Answer, load_cp_model, power_of_two, solve, whole_rows
+from structpred.oracles.trees._trees import arc_scores, arcs_of, tree_room
 
 Mask = npt.NDArray[np.bool_]
 

@@ -13,7 +13,7 @@ that every loop runs along rows of all tables. Splits are not stored: the way ba
 
 import numpy as np
 
-from structpred.oracles.trees._tree_score_kernels import all_finite
+from structpred.oracles.trees._tree_kernels import all_finite
 from structpred.runtime.jit import njit
 
 RIGHT = 0

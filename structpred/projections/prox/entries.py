@@ -65,7 +65,7 @@ def prox_lq(point: npt.ArrayLike, step: float, q: float) -> Floats:
     >>> prox_lq([3.0, -1.5], 1.0, 2.0).round(6).tolist()
     [1.0, -0.5]
     """
-    from structpred.projections.prox._power_kernels import roots
+    from structpred.projections.prox._prox_kernels import roots
 
     x, step, q = checked_point(point), checked_step(step), checked_exponent(q, "q")
     if step == 0.0:

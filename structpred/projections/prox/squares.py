@@ -51,7 +51,7 @@ def threshold_of(x: Floats, weights: Floats, step: float) -> float:
     >>> threshold_of(np.array([3.0, -1.0]), np.ones(1), 1.0)
     1.5
     """
-    from structpred.projections.prox._squared_l1_kernels import threshold
+    from structpred.projections.prox._prox_kernels import threshold
 
     tau = float(threshold(x, weights, step)) if step > 0.0 else 0.0
     if np.isnan(tau):
@@ -110,7 +110,7 @@ def prox_squared_lp(point: npt.ArrayLike, step: float, p: float) -> Floats:
     >>> prox_squared_lp([3.0, -1.0], 1.0, 1.2).round(6).tolist()
     [1.479583, -0.104734]
     """
-    from structpred.projections.prox._power_kernels import sizes_of_squared_norm
+    from structpred.projections.prox._prox_kernels import sizes_of_squared_norm
 
     x, step, p = checked_point(point), checked_step(step), checked_exponent(p, "p")
     used = x != 0.0

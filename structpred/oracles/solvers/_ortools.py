@@ -1,5 +1,6 @@
-"""What the oracles over OR-Tools' CP-SAT share: whole-number coefficients, and a solver whose answers depend on nothing else."""
+"""What the oracles over OR-Tools share: whether it can work, and CP-SAT, whose answers depend on nothing but the model."""
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -7,7 +8,7 @@ import numpy as np
 from structpred.core.oracle import Labels
 from structpred.core.types import Floats, Integers
 from structpred.errors import OracleError, ParameterError
-from structpred.oracles.solvers._solvers import check_ortools
+from structpred.runtime.dependencies import check_solver_versions, require_installed
 
 #: the sum of the largest scaled numbers stays below this: float64 and int64 hold all sums exactly
 _LARGEST = 2.0**50
@@ -31,6 +32,16 @@ class Answer(NamedTuple):
     labels: Labels | None
     bound: float
     proven: bool
+
+
+@lru_cache(maxsize=64)
+def check_ortools(needed_by: str) -> None:
+    """Raise DependencyError, with the command that helps, where OR-Tools is missing or clashes with another library.
+
+    Looking up versions takes longer than solving a small program, so that what was found once is not asked again.
+    """
+    require_installed("ortools", extra="solvers", needed_by=needed_by)
+    check_solver_versions()
 
 
 def load_cp_model(needed_by: str) -> Any:
