@@ -11,7 +11,6 @@ import numpy as np
 from structpred.models import ChainLabeler
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
-from structpred.slack.surrogate import SlackRescaling
 from structpred.trainers.problem import Trainer
 from structpred.trainers.states import COUNT
 
@@ -27,7 +26,7 @@ class SubgradientState(NamedTuple):
 class Subgradient(Trainer):
     """w <- w - (lam w + the mean subgradient) / (lam t) after the t-th pass over the data."""
 
-    surrogates = (MarginRescaling, SlackRescaling, LogLoss)
+    surrogates = (MarginRescaling, LogLoss)
 
     def init_state(self, problem):
         """Zero weights."""

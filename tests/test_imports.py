@@ -1,5 +1,6 @@
 """What importing structpred loads, and in which surroundings it still works; each promise in a fresh process."""
 
+import ast
 import importlib
 import os
 import shutil
@@ -48,6 +49,16 @@ def test_import_structpred_is_light() -> None:
     loaded = fresh("import sys, structpred; print(*sys.modules)").split()
     assert "structpred" in loaded
     assert [name for name in EXPENSIVE if name in loaded] == []
+
+
+def test_an_estimator_loads_what_it_is_made_of() -> None:
+    """Importing the chain labeler runs at most 110 files; slack, layers, readers and shards come when they are used."""
+    code = "import sys, structpred.models.chain.labeler; print(*(getattr(m, '__file__', None) for m in sys.modules.values()))"
+    loaded = [path for name in fresh(code).split() if (path := Path(name)).is_relative_to(PACKAGE)]
+    assert PACKAGE / "models" / "chain" / "labeler.py" in loaded
+    run = [path for path in loaded if len(ast.parse(path.read_text(encoding="utf-8")).body) > 1]  # more than a docstring
+    assert len(run) <= 110, sorted(path.relative_to(PACKAGE).as_posix() for path in run)
+    assert not {path.relative_to(PACKAGE).parts[0] for path in run} & {"slack", "layers", "io", "compat", "distributed"}
 
 
 @pytest.mark.slow

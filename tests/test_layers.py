@@ -30,7 +30,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "objectives": {"task", "rows", "core", "projections", "text", "runtime", "errors"},
     "layers": {"task", "core", "projections", "runtime", "errors"},
     "slack": {"task", "core", "runtime", "errors"},
-    "trainers": {"task", "rows", "core", "objectives", "projections", "slack", "storage", "text", "runtime", "errors"},
+    "trainers": {"task", "rows", "core", "objectives", "projections", "storage", "text", "runtime", "errors"},
     "nonconvex": {"core", "objectives", "projections", "slack", "text", "runtime", "errors"},
     "contracts": {"task", "rows", "core", "features", "oracles", "objectives", "layers", "trainers", "text", "runtime", "errors"},
     "fused": {"task", "core", "features", "oracles", "runtime", "errors"},  # it alone imports both, apart from models

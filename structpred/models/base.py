@@ -22,7 +22,6 @@ from structpred.models.nothing_learnt import warned
 from structpred.models.own_components import check_own, components_of, marked
 from structpred.models.partial import for_task
 from structpred.models.settings import resolve_regulariser, resolve_surrogate, resolve_trainer
-from structpred.models.sharding import Sharding
 from structpred.models.signs import (
     BindingSign,
     Names,
@@ -38,7 +37,6 @@ from structpred.models.signs import (
 )
 from structpred.models.sklearn_bridge import Estimator, NotFittedError
 from structpred.objectives.log_loss import LogLoss
-from structpred.slack.surrogate import SlackRescaling
 from structpred.storage import schema as storage
 from structpred.storage.bundles import Bundle
 from structpred.task.partial_task import is_partial
@@ -154,8 +152,8 @@ class StructuredEstimator(Estimator, ABC):
 
     #: what the header of a file must hold, and of which attributes it is made
     _HEADER: ClassVar[storage.Record]
-    #: how it is trained on shards, where it can be
-    _sharding: ClassVar[Sharding | None] = None
+    #: how it is trained on shards, where it can be: a `Sharding`
+    _sharding: ClassVar[Any] = None
     #: what part of a training a fit is, where there are several: verbose=1 says so
     _stage = ""
     #: the trainer that `fit` took where none was named, on shards this one; passes where max_iter is None, if they suffice it
@@ -287,7 +285,7 @@ class StructuredEstimator(Estimator, ABC):
 
     def _default_for(self, task: TaskLike) -> str:
         """The trainer where none is named. Searches of slack rescaling are dear: corners that were found are used again."""
-        slack = self.surrogate == "slack" or isinstance(self.surrogate, SlackRescaling)
+        slack = self.surrogate == "slack" or hasattr(self.surrogate, "search")
         return "corrective" if slack and self._is_plain(task) else "bcfw"
 
     def _is_plain(self, task: TaskLike) -> bool:

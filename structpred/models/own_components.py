@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import ref
 
 import numpy as np
@@ -15,12 +15,14 @@ from structpred.core.own_code import own_code, raised
 from structpred.core.regulariser import Regulariser
 from structpred.core.result import Result
 from structpred.errors import MissingCapabilityError, OracleError, StructpredError
-from structpred.layers.layer import Layer
-from structpred.layers.loss import Loss
 from structpred.rows.scalar_loss import ScalarLoss
 from structpred.task.steps import TaskLike
 from structpred.task.task import Task
 from structpred.trainers.problem import Surrogate, Trainer
+
+if TYPE_CHECKING:
+    from structpred.layers.layer import Layer
+    from structpred.layers.loss import Loss
 
 #: the most calls of an oracle in its check, half of them for argmax alone; of one that says that it is expensive
 MAX_CALLS, MAX_EXPENSIVE = 1000, 250
@@ -57,10 +59,10 @@ def components_of(task: TaskLike, trainer: object, surrogate: Surrogate, regular
     yield Component("trainer", trainer, partial(_check_trainer, trainer))
 
 
-def components_of_scores(loss: Loss | Layer, trainer: object, shapes: Sequence[Shape], sizes: Sizes) -> Iterator[Component]:
+def components_of_scores(loss: "Loss | Layer", trainer: object, shapes: Sequence[Shape], sizes: Sizes) -> Iterator[Component]:
     """The same where a loss or layer of part scores is trained on instances of these shapes, with these numbers of parts."""
     yield Component("oracle", loss.oracle, partial(_check_oracle, loss.oracle, shapes, sizes))
-    check = partial(_check, "score_loss" if isinstance(loss, Loss) else "layer", loss)
+    check = partial(_check, "layer" if hasattr(loss, "point") else "score_loss", loss)
     yield Component("loss", loss, check, own_code(loss.oracle))
     yield Component("trainer", trainer, partial(_check_trainer, trainer))
 

@@ -8,13 +8,13 @@ import numpy.typing as npt
 
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.marginal_log_loss import MarginalLogLoss
+from structpred.runtime.lazy_names import later
 from structpred.task.partial_task import is_partial
 from structpred.task.steps import TaskLike
-from structpred.trainers.cccp import CCCP
-from structpred.trainers.lbfgs import LBFGS
 from structpred.trainers.problem import Surrogate, Trainer, is_convex
 
 log = logging.getLogger("structpred.models")
+_cccp = later("structpred.trainers.cccp")
 
 
 def for_task(task: TaskLike, trainer: Trainer, surrogate: Surrogate) -> tuple[Trainer, Surrogate]:
@@ -24,7 +24,7 @@ def for_task(task: TaskLike, trainer: Trainer, surrogate: Surrogate) -> tuple[Tr
     outputs, in the rounds of CCCP. Where all is known nothing changes, and the trainer inside a CCCP is taken by itself.
     """
     if not is_partial(task):
-        return (trainer.trainer if isinstance(trainer, CCCP) else trainer), surrogate
+        return (getattr(trainer, "trainer", trainer) if trainer.completes else trainer), surrogate
     if trainer.completes or not is_convex(surrogate):
         return trainer, surrogate
     if isinstance(surrogate, LogLoss):
@@ -34,12 +34,12 @@ def for_task(task: TaskLike, trainer: Trainer, surrogate: Surrogate) -> tuple[Tr
         "some labels are missing: CCCP completes them round by round, around %s (not convex: a local optimum)",
         type(trainer).__name__,
     )
-    return CCCP(trainer), surrogate
+    return _cccp().CCCP(trainer), surrogate
 
 
 def sums_suffice(trainer: Trainer, surrogate: Surrogate) -> bool:
     """Whether it learns from outputs that are known in part by sums over the data alone, which shards can give."""
-    return isinstance(trainer, LBFGS) and isinstance(surrogate, LogLoss)
+    return trainer.asks == "sums" and trainer.nonconvex and isinstance(surrogate, LogLoss)
 
 
 #: what to do where they do not, on shards

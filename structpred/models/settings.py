@@ -1,29 +1,33 @@
 """Names that users give in place of objects: trainers, losses and regularisers."""
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 from structpred.core.costs import Cost, missing_method
 from structpred.core.oracle import Oracle
 from structpred.core.regulariser import Regulariser
 from structpred.errors import ParameterError
-from structpred.layers.surrogates import PerturbedSurrogate, SoftMargin, SparseMAPSurrogate
-from structpred.objectives.log_loss import LogLoss
-from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.names import losses
 from structpred.objectives.regularisers.names import regularisers
-from structpred.objectives.scalar.names import multiclass_losses, scalar_losses
-from structpred.rows.scalar_loss import ScalarLoss
-from structpred.slack.surrogate import SlackRescaling
 from structpred.text.suggestions import named
 from structpred.trainers.names import trainers
 from structpred.trainers.problem import Surrogate, Trainer
 
-#: the surrogates that go by a name; None means the one that belongs to the trainer. Losses of scores are for linear models
-SURROGATES: dict[str, Callable[[], Surrogate]] = {
-    "margin": MarginRescaling, "log": LogLoss, "slack": SlackRescaling, "perturbed": PerturbedSurrogate,
-    "soft_margin": SoftMargin, "sparsemap": SparseMAPSurrogate, **scalar_losses(), **multiclass_losses(),
-}  # fmt: skip
+
+@cache
+def surrogates() -> dict[str, Callable[[], Surrogate]]:
+    """The surrogates that go by a name, loaded when one is named or read; losses of scores are for linear models."""
+    from structpred.layers.surrogates import PerturbedSurrogate, SoftMargin, SparseMAPSurrogate
+    from structpred.objectives.log_loss import LogLoss
+    from structpred.objectives.margin import MarginRescaling
+    from structpred.objectives.scalar.names import multiclass_losses, scalar_losses
+    from structpred.slack.surrogate import SlackRescaling
+
+    return {
+        "margin": MarginRescaling, "log": LogLoss, "slack": SlackRescaling, "perturbed": PerturbedSurrogate,
+        "soft_margin": SoftMargin, "sparsemap": SparseMAPSurrogate, **scalar_losses(), **multiclass_losses(),
+    }  # fmt: skip
 
 
 def checked_oracle(oracle: Any) -> Oracle:
@@ -36,7 +40,7 @@ def checked_oracle(oracle: Any) -> Oracle:
 def resolve_surrogate(surrogate: str | Surrogate) -> Surrogate:
     """The surrogate for a name, or the object itself."""
     if isinstance(surrogate, str):
-        return named("surrogate", surrogate, SURROGATES, " or an object")()
+        return named("surrogate", surrogate, surrogates(), " or an object")()
     if isinstance(surrogate, type) or not all(hasattr(surrogate, name) for name in ("term", "values", "piecewise_linear")):
         raise ParameterError(f"surrogate: expected a name or an instance such as LogLoss(), got {surrogate!r}")
     return surrogate
@@ -55,16 +59,6 @@ def resolve_trainer(trainer: str | Trainer) -> tuple[Trainer, Surrogate]:
 
 def _kind(name: str) -> type[Trainer]:
     return named("trainer", name, trainers(), " or a trainer object")
-
-
-def resolve_loss_of_numbers(loss: Any) -> ScalarLoss:
-    """The scalar loss for a name, or the object itself. Raises ParameterError for anything else, and losses of classes."""
-    if isinstance(loss, str):
-        known = {name: kind for name, kind in scalar_losses().items() if not kind.signs}
-        return named("loss", loss, known, " or a scalar loss")()
-    if not isinstance(loss, ScalarLoss):
-        raise ParameterError(f"loss: expected a name or an instance of a ScalarLoss such as Huber(0.5), got {loss!r}")
-    return loss
 
 
 def make_trainer(name: str, settings: Mapping[str, Any]) -> Trainer:
@@ -100,7 +94,7 @@ def settings_restored(saved: Any) -> Any:
     if isinstance(saved, str):
         return saved
     name, values = saved["class"], saved["settings"]
-    restorable: list[Callable[..., Any]] = [*trainers().values(), *SURROGATES.values(), *regularisers().values()]
+    restorable: list[Callable[..., Any]] = [*trainers().values(), *surrogates().values(), *regularisers().values()]
     for kind in restorable:
         if kind.__name__ == name and "free_digest" not in values:  # OWLQN's array of free weights is not a plain setting
             return kind(**values)

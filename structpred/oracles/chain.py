@@ -14,7 +14,6 @@ from structpred.core.types import Floats, Integers
 from structpred.core.weights import padded
 from structpred.errors import DataError, InfeasibleError
 from structpred.projections.active_set import nearest_mixture
-from structpred.projections.tree_marginals import chain_forest, chain_parts, project_forests
 from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits
 from structpred.runtime.ranges import ends_of
@@ -22,6 +21,7 @@ from structpred.runtime.ranges import ends_of
 _kernels = later("structpred.oracles.chains._chain_kernels")
 _tree_kernels = later("structpred.oracles.fields._tree_mrf_kernels")
 _sum_kernels = later("structpred.oracles.chains._chain_sum_kernels")
+_projection = later("structpred.projections.tree_marginals")
 
 _NAMES = ("positions", "labels")
 
@@ -151,7 +151,8 @@ class ChainOracle(Oracle):
 
     def clique_parts(self, shape: Shape) -> tuple[Integers, Integers]:
         """Variable (t, i, j), flat in that order: label j follows label i at position t + 1. One position: its labels."""
-        return chain_parts(*checked_sizes(shape, *_NAMES))
+        found: tuple[Integers, Integers] = _projection().chain_parts(*checked_sizes(shape, *_NAMES))
+        return found
 
     def project_cliques(
         self,
@@ -165,7 +166,9 @@ class ChainOracle(Oracle):
         sizes = checked_table(shapes, *_NAMES)
         lengths, n_labels = sizes.T
         given, ends = checked_batch(points, offsets, np.maximum((lengths - 1) * n_labels**2, n_labels * (lengths == 1)))
-        return project_forests(given, ends, [chain_forest(*row) for row in sizes.tolist()], start, n_jobs=n_jobs)
+        forests = [_projection().chain_forest(*row) for row in sizes.tolist()]
+        found: tuple[Floats, Floats] = _projection().project_forests(given, ends, forests, start, n_jobs=n_jobs)
+        return found
 
     def enumerate(self, shape: Shape) -> Iterator[Labels]:
         """All L^T label sequences."""

@@ -3,7 +3,7 @@
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 
 def lazy_names(
@@ -36,3 +36,14 @@ def later(module: str) -> Callable[[], Any]:
     3.0
     """
     return cache(partial(importlib.import_module, module))
+
+
+class Later(NamedTuple):
+    """A class attribute that is an object of a class whose module is imported when the attribute is first used."""
+
+    module: Callable[[], Any]
+    name: str
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        """A new object of the class."""
+        return getattr(self.module(), self.name)()

@@ -8,8 +8,7 @@ import numpy.typing as npt
 from structpred.core.sparse import SparseVector, weighted_square
 from structpred.core.weights import Weights
 from structpred.errors import ParameterError
-from structpred.objectives.margin import MarginRescaling, perceptron_loss
-from structpred.slack.surrogate import SlackRescaling
+from structpred.objectives.margin import perceptron_loss
 from structpred.task.fast.moves import CONFIDENT, Moves
 from structpred.trainers.problem import Problem, Trainer
 from structpred.trainers.states import Values
@@ -31,7 +30,7 @@ class AROW(Trainer):
     """
 
     name = "arow"
-    surrogates = (perceptron_loss, MarginRescaling, SlackRescaling)
+    surrogates = (perceptron_loss,)
     online = True
     nonconvex = True
 

@@ -4,8 +4,7 @@ import numpy as np
 
 from structpred.core.sparse import squared_norm
 from structpred.errors import ParameterError
-from structpred.objectives.margin import MarginRescaling, perceptron_loss
-from structpred.slack.surrogate import SlackRescaling
+from structpred.objectives.margin import perceptron_loss
 from structpred.task.fast.moves import PASSIVE, PASSIVE_CAPPED, PASSIVE_SOFT, Moves
 from structpred.trainers.perceptron import OnlineLearner, WeightsState
 from structpred.trainers.problem import Problem
@@ -22,7 +21,7 @@ class PassiveAggressive(OnlineLearner):
     """
 
     name = "pa"
-    surrogates = (perceptron_loss, MarginRescaling, SlackRescaling)
+    surrogates = (perceptron_loss,)
 
     def __init__(self, *, c: float = 1.0, kind: int = 1, sqrt_loss: bool = True, averaged: bool = True) -> None:
         if kind not in (0, 1, 2) or not (np.isfinite(c) and c > 0):

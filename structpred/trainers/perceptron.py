@@ -3,8 +3,7 @@
 from typing import NamedTuple
 
 from structpred.core.weights import Vector, Weights
-from structpred.objectives.margin import MarginRescaling, perceptron_loss
-from structpred.slack.surrogate import SlackRescaling
+from structpred.objectives.margin import perceptron_loss
 from structpred.task.fast.moves import CONSTANT, Moves
 from structpred.trainers.problem import Problem, Trainer
 
@@ -39,7 +38,7 @@ class AveragedPerceptron(OnlineLearner):
     """
 
     name = "perceptron"
-    surrogates = (perceptron_loss, MarginRescaling, SlackRescaling)
+    surrogates = (perceptron_loss,)
 
     def update(self, problem: Problem, state: WeightsState, item: int) -> tuple[WeightsState, bool]:
         """One mistake-driven step."""

@@ -16,7 +16,6 @@ from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.regularisers.l2 import L2
-from structpred.slack.surrogate import SlackRescaling
 from structpred.task.partial_task import is_partial
 from structpred.task.steps import Step, TaskLike
 
@@ -198,7 +197,7 @@ class Trainer(ABC):
     default_regulariser : type
         That of the regulariser that it takes where none is named.
     surrogates : tuple of callables
-        What it can minimise; the first makes its default. Another surrogate of the same form, piecewise linear or smooth, is
+        One of each form that it can minimise, piecewise linear or smooth; the first makes its default. Others of these forms are
         minimised, too, unless `minimises` says otherwise.
     kinds : tuple of types
         If given, it minimises surrogates of these types alone, whose duals it knows.
@@ -225,7 +224,7 @@ class Trainer(ABC):
     requires: tuple[str | tuple[str, ...], ...] = ("argmax",)
     regulariser_requires: ClassVar[tuple[str | tuple[str, ...], ...]] = ("squared_norm",)
     default_regulariser: ClassVar[type[Regulariser]] = L2
-    surrogates: ClassVar[tuple[Callable[[], Surrogate], ...]] = (MarginRescaling, SlackRescaling)
+    surrogates: ClassVar[tuple[Callable[[], Surrogate], ...]] = (MarginRescaling,)
     kinds: ClassVar[tuple[type, ...]] = ()
     certified: ClassVar[bool] = False
     online: ClassVar[bool] = False

@@ -26,7 +26,6 @@ from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
-from structpred.slack.surrogate import SlackRescaling
 from structpred.trainers.blocks.function_weights import FunctionWeights, online_weights
 from structpred.trainers.online.grouped_weights import GroupedWeights
 from structpred.trainers.problem import Problem, Surrogate, Trainer, is_convex, once_per_problem
@@ -92,7 +91,7 @@ class OnlineProximal(Trainer):
 
     name = "proximal"
     regulariser_requires = ()
-    surrogates = (MarginRescaling, SlackRescaling, LogLoss)
+    surrogates = (MarginRescaling, LogLoss)
     certified = True
     online = True
     needs_n_total = True

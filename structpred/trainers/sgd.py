@@ -25,7 +25,6 @@ from structpred.errors import ConvergenceError
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
 from structpred.rows.linear_task import RowTask
-from structpred.slack.surrogate import SlackRescaling
 from structpred.task.fast.moves import CONSTANT, Moves
 from structpred.task.steps import offers
 from structpred.trainers.problem import Problem, Surrogate, Trainer, is_convex, once_per_problem
@@ -66,7 +65,7 @@ class SGD(Trainer):
 
     name = "sgd"
     regulariser_requires = ("dual_map",)
-    surrogates = (MarginRescaling, SlackRescaling, LogLoss)
+    surrogates = (MarginRescaling, LogLoss)
     certified = True
     online = True
     needs_n_total = True

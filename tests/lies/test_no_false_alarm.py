@@ -15,7 +15,7 @@ from structpred.errors import MissingCapabilityError, ParameterError
 from structpred.features.label_rows import LabelRows
 from structpred.features.parts import PartFeatures
 from structpred.models import LinearClassifier, LinearRegressor, StructuredPredictor
-from structpred.models.settings import SURROGATES, resolve_surrogate
+from structpred.models.settings import resolve_surrogate, surrogates
 from structpred.objectives.part_losses import ExtraParts
 from structpred.objectives.regularisers.names import regularisers
 from structpred.oracles.multiclass import MulticlassOracle
@@ -24,7 +24,7 @@ from structpred.runtime.discovery import public_subclasses
 from structpred.trainers.names import trainers
 
 #: surrogates of structures, by name
-OF_PARTS = [name for name in SURROGATES if name in ("margin", "slack", "log", "perturbed", "soft_margin", "sparsemap")]
+OF_PARTS = [name for name in surrogates() if name in ("margin", "slack", "log", "perturbed", "soft_margin", "sparsemap")]
 #: those that expensive oracles are tried with, and losses of scores
 FEW = ("bcfw", "n_slack", "lbfgs", "sgd")
 #: trainers for what has no place here: sets of labels

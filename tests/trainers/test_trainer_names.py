@@ -5,7 +5,7 @@ import pytest
 from training_cases import chain_task
 
 from structpred.core.requirements import met
-from structpred.models.settings import SURROGATES
+from structpred.models.settings import surrogates
 from structpred.rows.linear_task import LinearTask
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.names import trainers
@@ -20,7 +20,7 @@ def test_certified_trainers_give_bounds_and_others_do_not(name: str) -> None:
     """With each surrogate that a trainer minimises, its default among them, a run has a dual value exactly if it says so."""
     kind = trainers()[name]
     assert kind.minimises(kind.surrogates[0]())
-    for make in SURROGATES.values():
+    for make in surrogates().values():
         surrogate = make()
         rows = "rows" in surrogate.requires
         if kind.minimises(surrogate) and met(

@@ -8,12 +8,10 @@ import numpy.typing as npt
 from structpred.core.types import Integers
 from structpred.data.sequences import PackedSequences
 from structpred.errors import DataError
-from structpred.io.columns import ColumnCorpus
-from structpred.io.crfsuite import AttributeCorpus
-from structpred.io.ocr import OcrWords
 from structpred.models.chain.constraints import fixed_scores, resolve_constraints
 from structpred.models.chain.decoding import chain_kbest
 from structpred.models.chain.fitted import FittedChain
+from structpred.models.chain.inputs import holds
 from structpred.models.chain.targets import as_label_lists
 from structpred.models.explanations import Contribution, Explanation, wants_runner_up
 
@@ -38,7 +36,7 @@ def explain(model: FittedChain, x: Any, labels: Sequence[Any] | None = None, aga
 
 def _one_sequence(model: FittedChain, x: Any) -> PackedSequences:
     """The packed sequence; DataError where x holds none or several."""
-    corpus = isinstance(x, PackedSequences | ColumnCorpus | AttributeCorpus | OcrWords)
+    corpus = isinstance(x, PackedSequences) or any(holds(x, field) for field in ("vocabularies", "attributes", "pixels"))
     if corpus and len(x) != 1:
         raise DataError(f"x: expected one sequence, got a corpus of {len(x)}; take one of them first")
     data = model.input_.transform(x if corpus else [x])

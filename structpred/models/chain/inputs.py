@@ -4,24 +4,29 @@ import numbers
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from structpred.data.hashing import FeatureHasher
+from structpred.data.ragged import Ragged
 from structpred.data.sequences import PackedSequences
 from structpred.data.vocabulary import FeatureDictionary
 from structpred.errors import DataError, ParameterError, StructpredWarning
 from structpred.features.rows import csr_of
-from structpred.io.columns import ColumnCorpus
-from structpred.io.crfsuite import AttributeCorpus
-from structpred.io.ocr import OcrWords
-from structpred.io.templates.featurizer import TemplateFeaturizer
-from structpred.io.templates.hashed_templates import HashedTemplateFeaturizer
-from structpred.io.templates.templates import Template, load_templates
+from structpred.runtime.lazy_names import later
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Field, Flag, OneOf, Raw, Record, Whole, as_file_error
 
+if TYPE_CHECKING:
+    from structpred.io.column_text import ColumnCorpus
+    from structpred.io.templates.featurizer import TemplateFeaturizer
+    from structpred.io.templates.hashed_templates import HashedTemplateFeaturizer
+    from structpred.io.templates.templates import Template
+
+_templates = later("structpred.io.templates.templates")
+_named_templates = later("structpred.io.templates.featurizer")
+_hashed_templates = later("structpred.io.templates.hashed_templates")
 #: what the constant feature and its group of weights are called
 INTERCEPT = "intercept"
 #: whether feature strings are hashed
@@ -52,6 +57,14 @@ class Input(Protocol):
         """Header, arrays and texts for a file."""
 
 
+def holds(sequences: Any, field: str) -> bool:
+    """Whether it is a corpus with this field: "pixels" of OCR words, "attributes" of CRFsuite, "vocabularies" of columns.
+
+    By their fields corpora are known without their readers, which whoever has one has loaded.
+    """
+    return isinstance(sequences, Ragged) and hasattr(sequences, field)
+
+
 class NumericInput:
     """2-d arrays or sparse matrices, one row per token; also packed sequences and OCR words, whose features are numbered.
 
@@ -77,7 +90,7 @@ class NumericInput:
 
     def transform(self, sequences: Any) -> PackedSequences:
         """Pack; raises DataError, naming the sample, for other numbers of columns than at fit."""
-        if isinstance(sequences, OcrWords):
+        if holds(sequences, "pixels"):
             sequences = sequences.packed()
         if not isinstance(sequences, PackedSequences):
             sequences = _pack_matrices(sequences, self.n_columns)
@@ -120,17 +133,19 @@ class TokenInput:
 
     def fit_transform(self, sequences: Any) -> PackedSequences:
         """Learn the features and pack."""
-        if isinstance(sequences, AttributeCorpus) and isinstance(self.features, FeatureDictionary):
+        if holds(sequences, "attributes") and isinstance(self.features, FeatureDictionary):
             counts = np.bincount(sequences.codes, minlength=len(sequences.attributes))
             kept = [name for name, c in zip(sequences.attributes, counts.tolist(), strict=True) if c >= self.features.min_count]
             self.features = FeatureDictionary.from_names(kept, self.features.min_count)
-            return sequences.packed(kept)
+            counted: PackedSequences = sequences.packed(kept)
+            return counted
         return self.features.fit_transform(_named(sequences))
 
     def transform(self, sequences: Any) -> PackedSequences:
         """Pack; features not seen at fit are left out."""
-        if isinstance(sequences, AttributeCorpus) and isinstance(self.features, FeatureDictionary):
-            return sequences.packed(self.features.names)
+        if holds(sequences, "attributes") and isinstance(self.features, FeatureDictionary):
+            known: PackedSequences = sequences.packed(self.features.names)
+            return known
         return self.features.transform(_named(sequences))
 
     def feature_names(self) -> list[str]:
@@ -154,7 +169,7 @@ class TokenInput:
 
 def _named(sequences: Any) -> Any:
     """With the names of features, which hashing needs."""
-    return sequences.dicts() if isinstance(sequences, AttributeCorpus) else sequences
+    return sequences.dicts() if holds(sequences, "attributes") else sequences
 
 
 class RowInput:
@@ -162,7 +177,7 @@ class RowInput:
 
     kind = "rows"
 
-    def __init__(self, featurizer: TemplateFeaturizer | HashedTemplateFeaturizer) -> None:
+    def __init__(self, featurizer: "TemplateFeaturizer | HashedTemplateFeaturizer") -> None:
         self.featurizer = featurizer
 
     @property
@@ -170,11 +185,11 @@ class RowInput:
         """The number of features."""
         return self.featurizer.n_features
 
-    def fit_transform(self, sequences: ColumnCorpus | Iterable[Any]) -> PackedSequences:
+    def fit_transform(self, sequences: "ColumnCorpus | Iterable[Any]") -> PackedSequences:
         """Learn the features and pack."""
         return self.featurizer.fit_transform(sequences)
 
-    def transform(self, sequences: ColumnCorpus | Iterable[Any]) -> PackedSequences:
+    def transform(self, sequences: "ColumnCorpus | Iterable[Any]") -> PackedSequences:
         """Pack; features not seen at fit are left out."""
         return self.featurizer.transform(sequences)
 
@@ -185,15 +200,16 @@ class RowInput:
     def to_bundle(self) -> Bundle:
         """Templates, vocabularies and keys, or the number of bits."""
         part = self.featurizer.to_bundle()
-        if isinstance(self.featurizer, HashedTemplateFeaturizer):
+        if isinstance(self.featurizer, _hashed_templates().HashedTemplateFeaturizer):
             part.header["hashed"] = True
         return part
 
     @classmethod
     def from_bundle(cls, part: Bundle) -> "RowInput":
         """The inverse of to_bundle."""
-        maker = HashedTemplateFeaturizer if _HASHED.read(part.header, "input.header")["hashed"] else TemplateFeaturizer
-        return cls(maker.from_bundle(part))
+        if _HASHED.read(part.header, "input.header")["hashed"]:
+            return cls(_hashed_templates().HashedTemplateFeaturizer.from_bundle(part))
+        return cls(_named_templates().TemplateFeaturizer.from_bundle(part))
 
 
 INPUTS: dict[str, type[NumericInput] | type[TokenInput] | type[RowInput]] = {
@@ -204,7 +220,7 @@ INPUT = Record({"kind": OneOf(tuple(INPUTS)), "header": Raw()})
 
 
 def choose_input(
-    sequences: Any, template: str | Sequence[Template] | None, min_count: int, n_bits: int | None
+    sequences: Any, template: "str | Sequence[Template] | None", min_count: int, n_bits: int | None
 ) -> tuple[Input, Any]:
     """The input that fits what the user gave, and the sequences (a generator is looked into without losing its first item).
 
@@ -216,18 +232,18 @@ def choose_input(
     if template is not None:
         if not isinstance(template, str | Path | Sequence):
             raise ParameterError(f"template: expected a name, a file or a list of Template objects, got {template!r}")
-        templates = load_templates(template)
+        templates = _templates().load_templates(template)
         if n_bits is None:
-            return RowInput(TemplateFeaturizer(templates, min_count)), sequences
+            return RowInput(_named_templates().TemplateFeaturizer(templates, min_count)), sequences
         if min_count != 1:
             raise ParameterError("min_count has no effect with n_bits: hashing keeps no counts; leave one of the two out")
-        return RowInput(HashedTemplateFeaturizer(templates, n_bits)), sequences
-    if isinstance(sequences, ColumnCorpus):
+        return RowInput(_hashed_templates().HashedTemplateFeaturizer(templates, n_bits)), sequences
+    if holds(sequences, "vocabularies"):
         raise ParameterError("a column file needs feature templates: give template='chunking', 'ner', 'pos' or a file")
-    if isinstance(sequences, PackedSequences | OcrWords):
+    if isinstance(sequences, PackedSequences) or holds(sequences, "pixels"):
         return _numeric(min_count, n_bits), sequences
     tokens = TokenInput(FeatureDictionary(min_count) if n_bits is None else FeatureHasher(n_bits))
-    if isinstance(sequences, AttributeCorpus):
+    if holds(sequences, "attributes"):
         return tokens, sequences
     listed = list(as_sequences(sequences))
     if listed and _is_matrix(listed[0]):

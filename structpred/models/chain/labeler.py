@@ -1,9 +1,8 @@
 """Sequence labelling with a first-order chain: features, Viterbi decoding, a part loss and any trainer."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from functools import partial
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -13,30 +12,34 @@ from structpred.data.sequences import PackedSequences
 from structpred.errors import DataError, ParameterError
 from structpred.features.fixed_scores import FixedScores
 from structpred.features.sequences import n_chain_weights, weight_table
-from structpred.io.templates.templates import Template
 from structpred.models.base import StructuredEstimator, checked_sample_weight
 from structpred.models.bundles import CLASSES, COMMON, common, pack_run, restore_weights, restored
-from structpred.models.chain import online
 from structpred.models.chain.constraints import ChainConstraints, fixed_scores, resolve_constraints
 from structpred.models.chain.decoding import chain_kbest, chain_marginals, chain_score_gaps, checked_k, decode_chains
 from structpred.models.chain.empty import around_empty
-from structpred.models.chain.explain import explain
 from structpred.models.chain.inputs import INPUT, INPUTS, Input, NumericInput, RowInput, choose_input, n_columns
-from structpred.models.chain.inspection import Inspection, chain_names, inspect_weights
 from structpred.models.chain.partial import comparable, where_known
-from structpred.models.chain.sharding import ChainSharding
 from structpred.models.chain.targets import LabelEncoder, as_label_lists
 from structpred.models.chain.tasks import labelled
-from structpred.models.chain.templates import drop_templates
-from structpred.models.explanations import Explanation
 from structpred.models.held_out import about_dev, dev_parts
 from structpred.models.partial import warn_of_minus_one
 from structpred.models.settings import resolve_loss
 from structpred.models.signs import NameTable
+from structpred.runtime.lazy_names import Later, later
 from structpred.runtime.threads import checked_jobs
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Field, Flag, Record, maybe
 
+if TYPE_CHECKING:
+    from structpred.io.templates.templates import Template
+    from structpred.models.chain.inspection import Inspection
+    from structpred.models.chain.online import Source
+    from structpred.models.explanations import Explanation
+
+_explain = later("structpred.models.chain.explain")
+_inspection = later("structpred.models.chain.inspection")
+_online = later("structpred.models.chain.online")
+_templates = later("structpred.models.chain.templates")
 #: from the weights of training: sequences, the number of labels, and weights of their features
 Scored = Callable[[Vector], tuple[PackedSequences, int, Vector]]
 
@@ -101,7 +104,7 @@ class ChainLabeler(StructuredEstimator):
     max_iter: int | None = None
     tol: float = 0.0
     _: KW_ONLY
-    template: str | Sequence[Template] | None = None
+    template: "str | Sequence[Template] | None" = None
     min_count: int = 1
     n_bits: int | None = None
     dev_metric: Callable[[Sequence[Any], Sequence[Any]], float] | None = None
@@ -117,8 +120,8 @@ class ChainLabeler(StructuredEstimator):
     _encoder: LabelEncoder = field(init=False)
     _n_total: float = field(init=False)
 
-    _drop_groups, _own_passes = drop_templates, 10
-    _sharding = ChainSharding()
+    _own_passes = 10
+    _sharding = Later(later("structpred.models.chain.sharding"), "ChainSharding")
     _HEADER = Record({
         **COMMON,
         "input": INPUT,
@@ -189,7 +192,7 @@ class ChainLabeler(StructuredEstimator):
         )  # fmt: skip
         warn_of_minus_one(encoder.classes, self.missing)
         scorer = None if dev is None else self._dev_scorer(input_, encoder, *dev_parts(dev, "X, y"))
-        result = self._train(task, scorer, partial(chain_names, input_, encoder.classes))
+        result = self._train(task, scorer, lambda: _inspection().chain_names(input_, encoder.classes))
         self.input_, self._encoder, self.classes_, self.n_features_in_ = input_, encoder, encoder.classes, n_columns(input_)
         self._n_total = float(task.sample_weight.sum())
         self._keep(result)
@@ -197,7 +200,11 @@ class ChainLabeler(StructuredEstimator):
         return self
 
     def _name_tables(self) -> list[NameTable]:
-        return chain_names(self.input_, self.classes_)
+        found: list[NameTable] = _inspection().chain_names(self.input_, self.classes_)
+        return found
+
+    def _drop_groups(self, names: Collection[str]) -> None:
+        _templates().drop_templates(self, names)
 
     def _choose_input(self, X: Any) -> tuple[Input, Any]:
         """The input that fits X, without an intercept, and X as it reads it."""
@@ -233,12 +240,12 @@ class ChainLabeler(StructuredEstimator):
 
         Raises DataError, naming the sample, before anything is trained; ParameterError where there is nothing to continue from.
         """
-        online.partial_fit(self, X, y, classes, sample_weight, token_weight, allowed, n_total)
+        _online().partial_fit(self, X, y, classes, sample_weight, token_weight, allowed, n_total)
         return self
 
     def fit_stream(
         self,
-        source: online.Source,
+        source: "Source",
         classes: Sequence[Any],
         n_passes: int = 1,
         batch_size: int = 1024,
@@ -254,7 +261,7 @@ class ChainLabeler(StructuredEstimator):
 
         Raises DataError with the running number of the sequence; a checkpoint, if there is one, holds what was learnt until then.
         """
-        online.fit_stream(self, source, classes, n_passes, batch_size, n_total, dev)
+        _online().fit_stream(self, source, classes, n_passes, batch_size, n_total, dev)
         return self
 
     def predict(
@@ -344,18 +351,20 @@ class ChainLabeler(StructuredEstimator):
         data = input_.transform(X)
         return data, lambda w: (data, n_labels, w)
 
-    def explain(self, x: Any, labels: Sequence[Any] | None = None, *, against: Any = None) -> Explanation:
+    def explain(self, x: Any, labels: Sequence[Any] | None = None, *, against: Any = None) -> "Explanation":
         """Why one sequence gets its labels: what each feature, transition, start and stop adds to the score.
 
         x: one sequence in the form of fit's X, or a corpus of one. labels: what to explain; None: what is predicted.
         against: another label sequence, or "runner-up" (the best other one): only what differs, as differences.
         """
         self._check_fitted()
-        return explain(self, x, labels, against)
+        found: Explanation = _explain().explain(self, x, labels, against)
+        return found
 
-    def top_features(self, n: int = 20, *, label: Any = None) -> Inspection:
+    def top_features(self, n: int = 20, *, label: Any = None) -> "Inspection":
         """The n strongest positive and negative weights of each label (or of one), with the transitions."""
-        return inspect_weights(self, n, label)
+        found: Inspection = _inspection().inspect_weights(self, n, label)
+        return found
 
     @property
     def transitions_(self) -> npt.NDArray[np.float64]:

@@ -9,9 +9,11 @@ from sklearn.utils import Tags
 from structpred.core.types import Floats
 from structpred.errors import ParameterError
 from structpred.models.linear.estimator import LinearEstimator
-from structpred.models.settings import resolve_loss_of_numbers, resolve_trainer
+from structpred.models.settings import resolve_trainer
+from structpred.objectives.scalar.names import scalar_losses
 from structpred.rows.linear_task import RegressionTask
 from structpred.rows.scalar_loss import ScalarLoss
+from structpred.text.suggestions import named
 from structpred.trainers.problem import Surrogate, Trainer
 
 
@@ -80,7 +82,13 @@ class LinearRegressor(RegressorMixin, LinearEstimator):  # type: ignore[misc]
         return found
 
     def _trainer_and_surrogate(self) -> tuple[Trainer, Surrogate]:
-        return resolve_trainer(self._chosen_trainer())[0], resolve_loss_of_numbers(self.loss)
+        loss, trainer = self.loss, resolve_trainer(self._chosen_trainer())[0]
+        if isinstance(loss, str):
+            known = {name: kind for name, kind in scalar_losses().items() if not kind.signs}
+            return trainer, named("loss", loss, known, " or a scalar loss")()
+        if not isinstance(loss, ScalarLoss):
+            raise ParameterError(f"loss: expected a name or an instance of a ScalarLoss such as Huber(0.5), got {loss!r}")
+        return trainer, loss
 
     def _check_outputs(self, head: dict[str, Any]) -> None:
         if head["outputs"] != 1 or head["offsets"] != 1:

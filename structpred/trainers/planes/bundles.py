@@ -23,7 +23,6 @@ from structpred.core.weights import Vector
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
 from structpred.runtime.interrupts import may_be_given_up
-from structpred.slack.surrogate import SlackRescaling
 from structpred.task.steps import Terms
 from structpred.trainers.problem import Problem, Surrogate, Trainer
 from structpred.trainers.states import Values
@@ -52,7 +51,7 @@ class Bundle(NamedTuple):
 class BundleMethod(Trainer):
     """The parent of both: one pass is one sweep over all samples and one step of the model."""
 
-    surrogates = (MarginRescaling, SlackRescaling, LogLoss)
+    surrogates = (MarginRescaling, LogLoss)
     certified = True
     least_passes = 200
     bulk = True
