@@ -1,6 +1,7 @@
 """An exported program is one file and its weights, needs NumPy alone, and knows its own weights."""
 
 import ast
+import builtins
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ from light_programs import program_of
 import structpred
 from structpred.errors import DataError, ParameterError
 from structpred.export import export_predictor
-from structpred.export.programs import CHAIN, LABEL_SETS, SOURCES, bundled
+from structpred.export.programs import CHAIN, INPUTS, LABEL_SETS, bundled
 from structpred.models import ChainLabeler, DependencyParser, KernelChainLabeler, MultiLabelMRF
 from structpred.oracles.qpbo import QPBO
 
@@ -100,21 +101,21 @@ def test_what_cannot_be_exported_is_named(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_sources_import_numpy_and_each_other_only() -> None:
-    """The sources of programs import the standard library, NumPy and one another; nothing in a program is defined twice."""
-    programs = (*CHAIN.values(), LABEL_SETS)
-    names = {path.relative_to(SOURCES).as_posix() for path in SOURCES.glob("export/light/*.py")}.union(*programs)
-    carried = {f"structpred.{name.removesuffix('.py').replace('/', '.')}" for name in names}
-    for path in map(SOURCES.joinpath, names):
-        for node in ast.walk(ast.parse(path.read_text())):
-            modules = [one.name for one in node.names] if isinstance(node, ast.Import) else []
-            modules += [str(node.module)] if isinstance(node, ast.ImportFrom) else []
-            for module in modules:
-                assert module in carried or module.split(".")[0] in {"numpy", *sys.stdlib_module_names}, (path.name, module)
-    for names in programs:
-        tree = ast.parse(bundled(names, "a.npz", ""))
-        defined = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
-        for node in tree.body:
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
-            defined += [name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)]
-        assert len(defined) == len(set(defined)), sorted(name for name in defined if defined.count(name) > 1)
+@pytest.mark.parametrize("own_input", [*INPUTS.values(), ""])
+def test_a_program_is_whole(own_input: str) -> None:
+    """A program imports NumPy and the standard library alone; nothing in it is defined twice, and nothing missing."""
+    tree = ast.parse(bundled(CHAIN if own_input else LABEL_SETS, own_input, "a.npz", ""))
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    for node in imports:
+        modules = [one.name for one in node.names] if isinstance(node, ast.Import) else [str(node.module)]
+        assert {module.split(".")[0] for module in modules} <= {"numpy", *sys.stdlib_module_names}, ast.unparse(node)
+    defined = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    for node in tree.body:
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        defined += [name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)]
+    assert len(defined) == len(set(defined)), sorted(name for name in defined if defined.count(name) > 1)
+    known = {*defined, *dir(builtins), "__file__", *(one.asname or one.name for node in imports for one in node.names)}
+    known |= {one.arg for one in ast.walk(tree) if isinstance(one, ast.arg)}
+    known |= {one.name or "" for one in ast.walk(tree) if isinstance(one, ast.ExceptHandler | ast.FunctionDef)}
+    names = [one for one in ast.walk(tree) if isinstance(one, ast.Name)]
+    assert {one.id for one in names} - known <= {one.id for one in names if isinstance(one.ctx, ast.Store)}

@@ -1,1 +1,1 @@
-"""The source of exported programs: they need NumPy alone, and import nothing else of structpred."""
+"""The predictors of exported programs; what they reach of the library must need NumPy alone."""

@@ -14,7 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.errors import DataError
-from structpred.export.light.settings import SHA256, VERSION, WEIGHTS
+
+# An exported program says here who wrote it, and the file beside it that has its weights, with its checksum.
+VERSION = ""
+WEIGHTS = ""
+SHA256 = ""
 
 Arrays = dict[str, npt.NDArray[Any]]
 Floats = npt.NDArray[np.float64]
