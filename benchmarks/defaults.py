@@ -47,7 +47,7 @@ def accuracy(gold: Any, predicted: Any) -> float:
 
 def _sentences(train: Any, test: Any, template: str, metric: Callable[[Any, Any], float]) -> Data:
     """The last tenth of the sentences is held out. train, test: (X, y)."""
-    from structpred.evaluation.selection import select_sequences
+    from structpred.evaluation.model_selection import select_sequences
 
     (X, y), n = train, len(train[1])
     cut = n - n // 10

@@ -48,7 +48,7 @@ def train_and_score(
     """File to model to scores, with rates: training by the loop's own clock, parsing as the median of `repeats`."""
     with watch("import"):
         from structpred.evaluation import evaluate_treebanks
-        from structpred.evaluation.parsing_rules import UD
+        from structpred.evaluation.trees import UD
         from structpred.io import Treebank, read_treebank
         from structpred.models import DependencyParser
     with watch("read"):

@@ -42,7 +42,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "torch": {"layers", "core", "runtime", "errors"},
     "testing": {"models", "data", "core", "io", "errors"},
     "bridges": {"models", "evaluation", "data", "core", "io", "text", "runtime", "errors"},
-    "export": {"models", "oracles", "features", "data", "io", "storage", "errors"},
+    "export": {"models", "oracles", "features", "data", "io", "storage", "runtime", "errors"},
     "experiments": _BELOW_MODELS | {"models", "evaluation"},
     "report": {"tuning", "evaluation", "core", "storage", "text", "errors"},
     "cli": _BELOW_MODELS

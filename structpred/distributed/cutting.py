@@ -8,9 +8,8 @@ from typing import BinaryIO
 from structpred.distributed.reading import Reading
 from structpred.errors import DataError, ParameterError
 from structpred.io.multilabel.by_format import Source
-from structpred.io.ranges import read_range
-from structpred.io.text import LONGEST_LINE, PathLike, decoded, plain_bytes, source_name
-from structpred.io.treebanks.source import HeldBytes
+from structpred.io.text import LONGEST_LINE, PathLike, decoded, plain_bytes, read_range, source_name
+from structpred.io.treebanks.formats import HeldBytes
 
 _PIECE = 1 << 16
 _SPACE = b" \t\r\n"

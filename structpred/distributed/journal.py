@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 
 import structpred
 from structpred.errors import ParameterError
-from structpred.storage.locks import exclusive
+from structpred.storage.atomic import exclusive
 
 
 class Part(NamedTuple):

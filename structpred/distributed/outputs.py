@@ -9,12 +9,10 @@ from structpred.distributed.shards import FileShard
 from structpred.errors import DataError
 from structpred.io.columns import ColumnCorpus, format_columns
 from structpred.io.multilabel.by_format import Reading, read_rows
-from structpred.io.predictions import label_lines, label_rows, label_sets
-from structpred.io.treebanks.formats import TREEBANK_FORMATS
+from structpred.io.text import label_lines, label_rows, label_sets
+from structpred.io.treebanks.formats import TREEBANK_FORMATS, HeldBytes
 from structpred.io.treebanks.reader import stream_treebank
-from structpred.io.treebanks.source import HeldBytes
-from structpred.io.treebanks.treebank import Treebank
-from structpred.io.treebanks.writer import write_treebank
+from structpred.io.treebanks.treebank import Treebank, write_treebank
 
 #: sentences that are parsed at once: a dense table of arcs for each
 _BATCH = 1000

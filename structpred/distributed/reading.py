@@ -10,15 +10,12 @@ from typing import Any, NamedTuple, Self
 from structpred.errors import DataError, ParameterError
 from structpred.io.columns import ColumnCorpus, parse_columns
 from structpred.io.crfsuite import parse_crfsuite
+from structpred.io.multilabel.by_format import LABEL_FORMATS, read_training
 from structpred.io.multilabel.by_format import Source as TableSource
-from structpred.io.multilabel.by_format import read_training
-from structpred.io.multilabel.recognise import LABEL_FORMATS
 from structpred.io.opening import checked_encoding
-from structpred.io.ranges import counted_from, read_range
-from structpred.io.text import decoded, plain_bytes
-from structpred.io.treebanks.formats import TREEBANK_FORMATS
+from structpred.io.text import counted_from, decoded, plain_bytes, read_range
+from structpred.io.treebanks.formats import TREEBANK_FORMATS, HeldBytes
 from structpred.io.treebanks.reader import read_treebank
-from structpred.io.treebanks.source import HeldBytes
 
 
 class Loaded(NamedTuple):

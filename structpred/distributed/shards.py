@@ -11,10 +11,8 @@ from structpred.distributed.cutting import cuts_of, size_of
 from structpred.distributed.parquet import parquet_shards
 from structpred.distributed.reading import Loaded, Reading, Shard
 from structpred.errors import DataError, ParameterError, StructpredError
-from structpred.io.multilabel.by_format import Source
-from structpred.io.multilabel.recognise import LABEL_FORMATS
-from structpred.io.ranges import counted_from
-from structpred.io.text import PathLike, source_name
+from structpred.io.multilabel.by_format import LABEL_FORMATS, Source
+from structpred.io.text import PathLike, counted_from, source_name
 
 
 @dataclass(frozen=True)

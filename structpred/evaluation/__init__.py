@@ -10,8 +10,7 @@ from structpred.evaluation.bootstrap import (
 )
 from structpred.evaluation.chunks import ChunkCounts, chunk_counts
 from structpred.evaluation.curves import LearningCurve, learning_curve
-from structpred.evaluation.labels import Confusion, ConfusionMatrix, confusion_matrix, most_confused
-from structpred.evaluation.model_selection import cross_val_predict
+from structpred.evaluation.model_selection import cross_val_predict, get_scorer, make_sequence_scorer, select_sequences
 from structpred.evaluation.multilabel import (
     Cooccurrence,
     HierarchyScores,
@@ -23,13 +22,20 @@ from structpred.evaluation.multilabel import (
     evaluate_multilabel,
 )
 from structpred.evaluation.parsing import evaluate_treebanks, evaluate_trees
-from structpred.evaluation.parsing_rules import CONLL07, CONLL07_WITHOUT_PUNCTUATION, CONLLX, UD, ParsingRules
 from structpred.evaluation.parsing_scores import ParsingScores
 from structpred.evaluation.ranking import break_even_point, roc_area
 from structpred.evaluation.regret import evaluate_regret, tie_regrets
-from structpred.evaluation.scorers import get_scorer, make_sequence_scorer
-from structpred.evaluation.selection import select_sequences
-from structpred.evaluation.summary import Evaluation, evaluate_sequences, sequence_accuracy, token_accuracy
+from structpred.evaluation.summary import (
+    Confusion,
+    ConfusionMatrix,
+    Evaluation,
+    confusion_matrix,
+    evaluate_sequences,
+    most_confused,
+    sequence_accuracy,
+    token_accuracy,
+)
+from structpred.evaluation.trees import CONLL07, CONLL07_WITHOUT_PUNCTUATION, CONLLX, UD, ParsingRules
 from structpred.io.validation.columns import Finding, Validation, validate
 from structpred.io.validation.treebanks import TreebankValidation, validate_trees
 

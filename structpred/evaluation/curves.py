@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from structpred.errors import DataError, ParameterError
-from structpred.evaluation.selection import select_sequences
+from structpred.evaluation.model_selection import select_sequences
 from structpred.evaluation.summary import evaluate_sequences
 from structpred.text.markup import preformatted
 

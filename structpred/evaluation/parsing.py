@@ -8,9 +8,8 @@ import numpy as np
 
 from structpred.core.types import Integers
 from structpred.errors import DataError
-from structpred.evaluation.parsing_rules import ParsingRules
 from structpred.evaluation.parsing_scores import ArcCounts, Attachment, ParsingScores
-from structpred.evaluation.trees import Flags, Forest, Parse, check_trees, forest
+from structpred.evaluation.trees import Flags, Forest, Parse, ParsingRules, check_trees, forest
 
 if TYPE_CHECKING:
     from structpred.io.treebanks.treebank import Treebank
@@ -42,7 +41,7 @@ def evaluate_trees(
     >>> class Tree(NamedTuple):
     ...     heads: list[int]
     ...     labels: list[str] | None
-    >>> from structpred.evaluation.parsing_rules import CONLLX, UD
+    >>> from structpred.evaluation.trees import CONLLX, UD
     >>> gold, predicted = [Tree([2, 0, 2], ["nsubj", "root", "punct"])], [Tree([2, 0, 1], ["obj", "root", "punct"])]
     >>> words = {"forms": [["Cats", "sleep", "."]], "upos": [["NOUN", "VERB", "PUNCT"]]}
     >>> for rules in (CONLLX, UD):

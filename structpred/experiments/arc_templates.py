@@ -13,7 +13,7 @@ import numpy as np
 
 from structpred.data.arc_templates import ArcTemplate
 from structpred.evaluation.parsing import evaluate_treebanks
-from structpred.evaluation.parsing_rules import UD
+from structpred.evaluation.trees import UD
 from structpred.experiments.experiment import Experiment, Wanted, data_file, keep_settings, once
 from structpred.io import Treebank, read_treebank
 from structpred.io.templates.arc_template_sets import conjunction_family

@@ -15,12 +15,10 @@ if TYPE_CHECKING:
     from structpred.io.templates.hashed_templates import HashedTemplateFeaturizer
     from structpred.io.templates.templates import Atom, Template, built_in_templates, load_templates, read_template
     from structpred.io.text import open_output, read_text, source_name
-    from structpred.io.treebanks.checks import validate_treebank
     from structpred.io.treebanks.formats import TREEBANK_FORMATS, TreebankFormat
     from structpred.io.treebanks.reader import read_treebank, stream_treebank
-    from structpred.io.treebanks.rules import Problem
-    from structpred.io.treebanks.treebank import Sentence, Tree, Treebank
-    from structpred.io.treebanks.writer import write_treebank
+    from structpred.io.treebanks.rules import Problem, validate_treebank
+    from structpred.io.treebanks.treebank import Sentence, Tree, Treebank, write_treebank
     from structpred.io.uai import PairwiseProblem, UaiModel, format_uai, read_uai, read_uai_evidence
 
 __all__ = [
@@ -44,12 +42,10 @@ _FILES = {
     "templates.hashed_templates": ("HashedTemplateFeaturizer",),
     "templates.templates": ("Atom", "Template", "built_in_templates", "load_templates", "read_template"),
     "text": ("open_output", "read_text", "source_name"),
-    "treebanks.checks": ("validate_treebank",),
     "treebanks.formats": ("TREEBANK_FORMATS", "TreebankFormat"),
     "treebanks.reader": ("read_treebank", "stream_treebank"),
-    "treebanks.rules": ("Problem",),
-    "treebanks.treebank": ("Sentence", "Tree", "Treebank"),
-    "treebanks.writer": ("write_treebank",),
+    "treebanks.rules": ("Problem", "validate_treebank"),
+    "treebanks.treebank": ("Sentence", "Tree", "Treebank", "write_treebank"),
     "uai": ("PairwiseProblem", "UaiModel", "format_uai", "read_uai", "read_uai_evidence"),
 }
 __getattr__, __dir__ = lazy_names(__name__, _FILES)

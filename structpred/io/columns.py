@@ -1,16 +1,362 @@
 """Column files: one token per line, white space between columns, a blank line between sentences (CoNLL-2000 and similar)."""
 
-from structpred.errors import ParameterError
-from structpred.io.column_text import (
-    MOST_COLUMNS,
-    ColumnCorpus,
-    field_count,
-    fields_of_lines,
-    format_columns,
-    parse_columns,
-)  # fmt: skip
-from structpred.io.ranges import counted_from, read_range
-from structpred.io.text import PathLike, decoded, plain_bytes, read_text, source_name
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.data.ragged import Ragged
+from structpred.errors import DataError, ParameterError
+from structpred.io.string_codes import StringCodes, recent_limit
+from structpred.io.text import (
+    PathLike,
+    counted_from,
+    decoded,
+    plain_bytes,
+    quoted,
+    read_range,
+    read_text,
+    source_name,
+    split_lines,
+)
+
+_LOOKED_AT = 50
+_WORD_LINE = re.compile(r"[0-9]+(?:[-.][0-9]+)?\t(?:[^\t]*\t){8}")
+_COMMENT = re.compile(r"# ?(?:sent_id|text|newdoc|newpar|global\.columns)\b")
+
+
+def looks_like(lines: Iterable[str]) -> str:
+    """A closing part for a message that names the likely format of a text by its first lines; nothing where none is likely.
+
+    >>> looks_like(["The,DT,B-NP", "cat,NN,I-NP"])
+    '; this looks like CSV: columns are separated by spaces or tabs here, not by commas'
+    >>> looks_like(["Confidence NN B-NP"])
+    ''
+    """
+    filled = list(itertools.islice((line[:1000] for line in lines if line.strip()), _LOOKED_AT))
+    if not filled:
+        return ""
+    if any(_WORD_LINE.match(line) or _COMMENT.match(line) for line in filled):
+        return (
+            "; this looks like a treebank (CoNLL-U or CoNLL-X), which parsers read (structpred train parser; io.read_treebank); "
+            "sequence labellers need columns (docs/formats.md says how to make them)"
+        )
+    for sign, name in ((",", "commas"), (";", "semicolons")):
+        counts = {line.count(sign) for line in filled}
+        if len(counts) == 1 and counts != {0} and not any("\t" in line for line in filled):
+            return f"; this looks like CSV: columns are separated by spaces or tabs here, not by {name}"
+    if looks_like_running_text(filled):
+        return (
+            "; this looks like running text: one token per line is expected, and a blank line after each sentence; "
+            "structpred predict --text has it tokenized"
+        )
+    return ""
+
+
+def looks_like_running_text(lines: list[str]) -> bool:
+    """Whether these lines are sentences as people write them: no tabs, more words than letters of one word explain.
+
+    >>> looks_like_running_text(["The cat sat on the mat.", "A dog barked."])
+    True
+    """
+    if any("\t" in line for line in lines):
+        return False
+    counts = [len(line.split(" ")) for line in lines]
+    return len(set(counts)) > 1 and sum(counts) >= 3 * len(counts) and sum(n > 3 for n in counts) * 2 >= len(counts)
+
+
+Row = tuple[str, ...]
+
+# Only space and tab separate columns: other Unicode white space (a no-break space, say) does occur inside tokens.
+_FIELD = re.compile("[^ \t\n]+")
+_TABBED_FIELD = re.compile("[^\t\n]+")
+_SPACE, _TAB, _NEWLINE = 32, 9, 10
+_PIECE = 1 << 17
+#: each column has a dictionary of its own: a line of a million words is not a table row
+MOST_COLUMNS = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnCorpus(Ragged):
+    """Sentences of tokens with a fixed number of columns, integer-coded.
+
+    vocabularies: for each column its distinct strings. codes: int32 (n_tokens, n_columns), indices into them.
+    offsets: int64 (n_sentences + 1), sentence i is the tokens ``offsets[i]:offsets[i+1]``. lines: int64 (n_tokens),
+    the 1-based line of each token in its file, 0 where there is no file. name: the source, for messages.
+    text: the file as it was read, kept for `format_columns`; None where there is none.
+
+    >>> corpus = ColumnCorpus.from_rows([[("the", "DT"), ("cat", "NN")], [("so", "RB")]])
+    >>> len(corpus), corpus.n_tokens, corpus.column(1), corpus.sentences()[1]
+    (2, 3, ['DT', 'NN', 'RB'], [('so', 'RB')])
+    """
+
+    vocabularies: list[list[str]]
+    codes: npt.NDArray[np.int32]
+    offsets: npt.NDArray[np.int64]
+    lines: npt.NDArray[np.int64]
+    name: str
+    text: str | None = None
+
+    @property
+    def n_tokens(self) -> int:
+        """The number of tokens of all sentences together."""
+        return len(self.codes)
+
+    @property
+    def n_columns(self) -> int:
+        """The number of columns."""
+        return len(self.vocabularies)
+
+    def column(self, j: int) -> list[str]:
+        """Column j of every token, in file order; negative j counts from the last column."""
+        if not -self.n_columns <= j < self.n_columns:
+            raise ParameterError(f"{self.name} has {self.n_columns} columns, numbered from 0; there is no column {j}")
+        return list(map(self.vocabularies[j].__getitem__, self.codes[:, j].tolist()))
+
+    def labels(self, column: int = -1) -> list[list[str]]:
+        """One column as a list of strings for each sentence; by default the last, where the labels usually are."""
+        flat = self.column(column)
+        bounds = self.offsets.tolist()
+        return [flat[start:stop] for start, stop in itertools.pairwise(bounds)]
+
+    def sentences(self) -> list[list[Row]]:
+        """The corpus as a list of sentences, each a list of tuples of strings."""
+        rows = list(zip(*(self.column(j) for j in range(self.n_columns)), strict=True))
+        bounds = self.offsets.tolist()
+        return [rows[start:stop] for start, stop in itertools.pairwise(bounds)]
+
+    def take(self, start: int, stop: int) -> "ColumnCorpus":
+        """The sentences start..stop-1 as a corpus of their own (arrays are views; line numbers stay, the text does not)."""
+        t0, t1 = int(self.offsets[start]), int(self.offsets[stop])
+        offsets = self.offsets[start : stop + 1] - t0
+        return ColumnCorpus(self.vocabularies, self.codes[t0:t1], offsets, self.lines[t0:t1], self.name)
+
+    def where(self, token: int) -> str:
+        """Where token number ``token`` is, for messages: file and line, or sample and position.
+
+        >>> ColumnCorpus.from_rows([[("a",)], [("b",), ("c",)]]).where(2)
+        'sample 1, position 1'
+        """
+        if self.lines[token] > 0:
+            return f"{self.name}:{self.lines[token]}"
+        sample = int(np.searchsorted(self.offsets, token, side="right")) - 1
+        return f"sample {sample}, position {token - int(self.offsets[sample])}"
+
+    @classmethod
+    def from_rows(cls, sentences: Iterable[Iterable[Sequence[str]]], name: str = "<rows>") -> "ColumnCorpus":
+        """A corpus of sentences given as sequences of rows, each row a tuple or list of strings.
+
+        Raises DataError naming the sample and position: an empty sentence, rows of different lengths, something that
+        is not a row of strings, one sentence in place of a list of sentences.
+        """
+        rows: list[Sequence[str]] = []
+        offsets = [0]
+        width: int | None = None
+        for i, sentence in enumerate(_iterable(sentences, "expected a list of sentences")):
+            for t, row in enumerate(_iterable(sentence, f"sample {i}: expected a sentence, a list of rows")):
+                width = _checked_width(row, width, i, t)
+                rows.append(row)
+            if len(rows) == offsets[-1]:
+                raise DataError(f"sample {i}: expected a list of rows, got an empty sentence")
+            offsets.append(len(rows))
+        if width is None:
+            raise DataError(f"{name}: expected at least one sentence, got none")
+        coded = [_code_checked(list(column), j) for j, column in enumerate(zip(*rows, strict=True))]
+        lines = np.zeros(len(rows), np.int64)
+        codes = np.stack([codes for _, codes in coded], axis=1)
+        return cls([vocabulary for vocabulary, _ in coded], codes, np.array(offsets, np.int64), lines, name)
+
+
+def format_columns(corpus: ColumnCorpus, predictions: Sequence[Sequence[str]]) -> str:
+    """The corpus's lines with one more column, as CRF++ and conlleval expect; what was read comes back byte for byte.
+
+    predictions: one label per token, nested by sentence. The new column follows a tab where the first token's line has
+    one, else a space. A corpus that was not read from a file is written with spaces. Raises DataError where the
+    lengths differ or a label could not be read back.
+
+    >>> corpus = ColumnCorpus.from_rows([[("the", "DT"), ("cat", "NN")], [("so", "RB")]])
+    >>> print(format_columns(corpus, [["B", "I"], ["O"]]), end="")
+    the DT B
+    cat NN I
+    <BLANKLINE>
+    so RB O
+    """
+    labels = _flat_predictions(corpus, predictions)
+    if corpus.text is None:
+        sentences = zip(corpus.sentences(), predictions, strict=True)
+        blocks = ["".join(f"{' '.join((*row, label))}\n" for row, label in zip(*pair, strict=True)) for pair in sentences]
+        return "\n".join(blocks)
+    out = corpus.text.split("\n")
+    separator = "\t" if corpus.n_tokens and "\t" in out[int(corpus.lines[0]) - 1] else " "
+    for line, label in zip(corpus.lines.tolist(), labels, strict=True):
+        row = out[line - 1]
+        if row.endswith("\r"):
+            out[line - 1] = f"{row[:-1]}{separator}{label}\r"
+        else:
+            out[line - 1] = f"{row}{separator}{label}"
+    return "\n".join(out)
+
+
+def parse_columns(text: str, name: str, n_columns: int | None = None, *, tabs: bool = False) -> ColumnCorpus:
+    """As `read_columns`, for text that was read already; name: for messages."""
+    # All lines of a piece at once: field counts come from the bytes, so that Python sees each field once.
+    body = f"{text}\n".replace("\r\n", "\n") if "\r" in text else text
+    lines, width = _token_lines(body, name, n_columns, tabs)
+    if not len(lines):
+        raise DataError(f"{name}: expected at least one sentence, got {'only blank lines' if text else 'an empty file'}")
+    fields = (_tabbed_fields(piece) if tabs else _FIELD.findall(piece) for piece in _pieces(body))
+    vocabularies, codes = _code_pieces(fields, len(lines), width, recent_limit(len(text)))
+    breaks = np.flatnonzero(np.diff(lines) > 1) + 1
+    offsets = np.concatenate(([0], breaks, [len(lines)])).astype(np.int64)
+    return ColumnCorpus(vocabularies, codes, offsets, lines, name, text)
+
+
+def _pieces(body: str) -> Iterator[str]:
+    """The text cut at line ends into pieces: the strings of one piece are let go before the next one is cut up."""
+    start = 0
+    while start < len(body):
+        end = body.find("\n", start + _PIECE) + 1 or len(body)
+        yield body[start:end]
+        start = end
+
+
+def _code_pieces(pieces: Iterable[list[str]], n: int, width: int, most: int) -> tuple[list[list[str]], npt.NDArray[np.int32]]:
+    """For each column the distinct strings in order of appearance; and each entry's index among them, (n, width).
+
+    most: how many strings per column may hold in a dictionary.
+    """
+    columns, settled = [StringCodes() for _ in range(width)], [0] * width
+    codes, done = np.empty((n, width), np.int32), 0
+    for fields in pieces:
+        rows = len(fields) // width
+        for j, column in enumerate(columns):
+            codes[done : done + rows, j] = np.fromiter(map(column.__getitem__, fields[j::width]), np.int32, rows)
+            if len(column) > most:
+                column.settle(codes[settled[j] : done + rows, j])
+                settled[j] = done + rows
+        done += rows
+    for j, column in enumerate(columns):
+        column.settle(codes[settled[j] :, j])
+    return [column.names for column in columns], codes
+
+
+def _token_lines(body: str, name: str, n_columns: int | None, tabs: bool) -> tuple[npt.NDArray[np.int64], int]:
+    """The 1-based numbers of the token lines, and their common number of columns; DataError at the first bad line."""
+    found, width, first, before = [np.zeros(0, np.int64)], n_columns, 0, 0
+    for piece in _pieces(body):
+        columns, fields = _counts(piece, tabs)
+        lines = np.flatnonzero(fields)
+        if len(lines) and not first:
+            first, width = before + int(lines[0]) + 1, width or int(columns[lines[0]])
+        wrong = lines[(columns[lines] != width) | (fields[lines] != width)]
+        if len(wrong) or (width or 0) > MOST_COLUMNS:
+            k = int(wrong[0]) if len(wrong) else int(lines[0])
+            where, source = f"{name}:{before + k + 1}", "" if n_columns is not None else f" (as in line {first})"
+            raise _line_error(piece.split("\n")[k], where, width or 0, source, tabs, body)
+        found.append(lines.astype(np.int64) + before + 1)
+        before += len(columns) - piece.endswith("\n")
+    return np.concatenate(found), width or 0
+
+
+def _counts(piece: str, tabs: bool) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """For each line how many columns it has, and how many of them are not empty; a blank line has none of the latter."""
+    buffer = np.frombuffer(piece.encode(), np.uint8)
+    newline, tab = buffer == _NEWLINE, buffer == _TAB
+    bounds = np.concatenate(([0], np.flatnonzero(newline) + 1, [len(buffer)]))
+    filled = _per_line(_field_starts(newline | tab | (buffer == _SPACE)), bounds)
+    if not tabs:
+        return filled, filled
+    return _per_line(tab, bounds) + 1, np.where(filled > 0, _per_line(_field_starts(newline | tab), bounds), 0)
+
+
+def _field_starts(separator: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    starts = ~separator
+    starts[1:] &= separator[:-1]
+    return starts
+
+
+def _per_line(mask: npt.NDArray[np.bool_], bounds: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    """How many set bytes lie in each line."""
+    return np.diff(np.searchsorted(np.flatnonzero(mask), bounds))
+
+
+def _line_error(line: str, where: str, width: int, source: str, tabs: bool, body: str) -> DataError:
+    n = line.count("\t") + 1 if tabs else field_count(line)
+    if n > MOST_COLUMNS:
+        return DataError(f"{where}: expected at most {MOST_COLUMNS:,} columns, got {n:,}; is this one token per line?")
+    if tabs and n == width:
+        empty = line.split("\t").index("") + 1
+        message = f"expected {width} columns separated by single tabs, but column {empty} is empty"
+        return DataError(f"{where}: {message}: {quoted(line)}")
+    hint = looks_like(split_lines(body[: 1 << 16]))
+    return DataError(f"{where}: expected {width} columns{source}, got {n}: {quoted(line)}{hint}")
+
+
+def field_count(line: str) -> int:
+    """How many columns a line has, without a list of them, which of a long line takes twenty times its memory."""
+    return sum(1 for _ in _FIELD.finditer(line))
+
+
+def fields_of_lines(text: str) -> npt.NDArray[np.intp]:
+    """`field_count` of each line of a text; one more than there are line ends."""
+    return _counts(text, tabs=False)[0]
+
+
+def _tabbed_fields(piece: str) -> list[str]:
+    """With tabs as separators a line of spaces is a field to the pattern, but a blank line to us."""
+    if " " not in piece:
+        return _TABBED_FIELD.findall(piece)
+    return _TABBED_FIELD.findall("\n".join(line for line in piece.split("\n") if line.strip(" \t")))
+
+
+def _iterable(value: object, expected: str) -> Iterable[Any]:
+    if isinstance(value, str | bytes | dict) or not isinstance(value, Iterable):
+        raise DataError(f"{expected}, got {type(value).__name__}")
+    return value
+
+
+def _checked_width(row: object, width: int | None, sample: int, position: int) -> int:
+    if isinstance(row, list | tuple) and row and (width is None or len(row) == width):
+        return len(row)
+    where = f"sample {sample}, position {position}"  # only now: there may be millions of rows
+    if isinstance(row, str):
+        raise DataError(
+            f"{where}: expected a row of columns (a tuple of strings), got the string {quoted(row)}; "
+            "did you pass one sequence instead of a list of sequences?"
+        )
+    if not isinstance(row, list | tuple):
+        raise DataError(f"{where}: expected a row of columns (a tuple of strings), got {type(row).__name__}")
+    raise DataError(f"{where}: expected {width or 'at least 1'} columns, got {len(row)}")
+
+
+def _code_checked(column: list[str], j: int) -> tuple[list[str], npt.NDArray[np.int32]]:
+    """The distinct strings in order of appearance, and each entry's index among them. The cells may be anything."""
+    try:
+        index = {entry: code for code, entry in enumerate(dict.fromkeys(column))}
+    except TypeError:  # an unhashable cell
+        index = {}
+    for entry in index or column:
+        if not isinstance(entry, str):
+            raise DataError(f"column {j}: expected strings, got {entry!r} of type {type(entry).__name__}")
+    return list(index), np.fromiter(map(index.__getitem__, column), np.int32, len(column))
+
+
+def _flat_predictions(corpus: ColumnCorpus, predictions: Sequence[Sequence[str]]) -> list[str]:
+    if len(predictions) != len(corpus):
+        raise DataError(f"{corpus.name} has {len(corpus)} sentences, but there are predictions for {len(predictions)}")
+    for i, (length, labels) in enumerate(zip(corpus.lengths.tolist(), predictions, strict=True)):
+        if length != len(labels):
+            raise DataError(f"sample {i}: the sentence has {length} tokens, but there are {len(labels)} predictions")
+    flat = [str(label) for labels in predictions for label in labels]
+    for label in set(flat):
+        if not label or any(c in label for c in " \t\r\n"):
+            raise DataError(f"the label {label!r} cannot be written in a column: it is empty or holds white space")
+    return flat
+
 
 __all__ = ["MOST_COLUMNS", "ColumnCorpus", "field_count", "fields_of_lines", "format_columns", "parse_columns", "read_columns"]
 

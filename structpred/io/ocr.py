@@ -10,8 +10,7 @@ import numpy.typing as npt
 from structpred.data.ragged import Ragged
 from structpred.data.sequences import PackedSequences
 from structpred.errors import DataError
-from structpred.io.lines import first_error
-from structpred.io.text import PathLike, numbered_pieces, quoted, read_text, source_name
+from structpred.io.text import PathLike, first_error, numbered_pieces, quoted, read_text, source_name
 from structpred.runtime.ranges import picked
 
 N_PIXELS = 128

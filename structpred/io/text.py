@@ -1,17 +1,69 @@
-"""Text in and out: plain or gzip files, standard input and output, UTF-8, and errors that name the file and the line."""
+"""Text in and out: files, standard input and output, lines, ranges of bytes, and errors that name the file and the line."""
 
 import codecs
 import gzip
 import io
 import os
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TextIO
 
-from structpred.errors import DataError, ParameterError
-from structpred.io.lines import numbered_pieces, quoted, split_lines
-from structpred.io.opening import PathLike, Source, open_bytes
+from structpred.errors import DataError, ParameterError, StructpredError
+from structpred.io.opening import PathLike, Source, open_bytes, opened_file
+
+_SPLIT = 1 << 20
+
+
+def split_lines(text: str) -> Iterator[str]:
+    """The lines of a text: split at ``\\n`` only, less one trailing ``\\r`` each; a last ``\\n`` opens no further line.
+
+    Other characters that Unicode calls line breaks belong to the line (they do occur inside word forms). Not all lines are in
+    memory at once: short ones would take many times what the text does.
+
+    >>> list(split_lines("a\\r\\nb\\u2028c\\n"))
+    ['a', 'b\\u2028c']
+    """
+    start = 0
+    while start < len(text):
+        end = text.find("\n", start + _SPLIT)
+        end = len(text) if end < 0 else end + 1
+        for line in text[start:end].removesuffix("\n").split("\n"):
+            yield line.removesuffix("\r")
+        start = end
+
+
+def numbered_pieces(text: str, size: int) -> Iterator[tuple[int, str]]:
+    """Pieces of whole lines, of `size` characters or a few more, without their last line end; each with its first line's number.
+
+    >>> list(numbered_pieces("a\\nb\\n\\nc", 2))
+    [(1, 'a\\nb'), (3, '\\nc')]
+    """
+    start, number = 0, 1
+    while start < len(text):
+        stop = text.find("\n", start + size)
+        stop = len(text) if stop < 0 else stop
+        piece = text[start:stop]
+        yield number, piece
+        number += piece.count("\n") + 1
+        start = stop + 1
+
+
+def first_error(lines: Iterable[tuple[int, str]], problem_of: Callable[[str], str | None], name: str) -> DataError:
+    """The slow way through numbered lines of which one is known to be bad, to name it. problem_of: None for a good line."""
+    found = ((number, problem) for number, line in lines if (problem := problem_of(line)) is not None)
+    return next((DataError(f"{name}:{number}: {problem}") for number, problem in found), DataError(f"{name}: cannot be read"))
+
+
+def quoted(line: str, limit: int = 60) -> str:
+    """A line as a message shows it: quoted, cut to ``limit`` characters.
+
+    >>> quoted("word  NN"), quoted("x" * 99, limit=3)
+    ("'word  NN'", "'xxx...'")
+    """
+    return repr(line if len(line) <= limit else line[:limit] + "...")
+
 
 __all__ = [
     "PathLike",
@@ -168,3 +220,69 @@ def _standard_output() -> Iterator[TextIO]:
         stream.flush()
     finally:
         stream.detach()
+
+
+def read_range(path: PathLike, start: int = 0, stop: int | None = None) -> bytes:
+    """The bytes start..stop of a file as they are; stop None: to its end.
+
+    Raises DataError, naming the file: missing, unreadable, a folder, shorter than `stop`. ParameterError for numbers that are no
+    range, and for standard input.
+    """
+    name = source_name(path)
+    if name == "<stdin>":
+        raise ParameterError("start, stop: standard input has no byte ranges")
+    if start < 0 or (stop is not None and stop < start):
+        raise ParameterError(f"start, stop: expected 0 <= start <= stop, got {start:,} and {stop}")
+    with opened_file(path, name) as file:
+        size = os.fstat(file.fileno()).st_size
+        if max(start, stop or 0) > size:
+            raise DataError(f"{name}: expected at least {max(start, stop or 0):,} bytes, got {size:,}; was the file changed?")
+        file.seek(start)
+        return file.read(-1 if stop is None else stop - start)
+
+
+@contextmanager
+def counted_from(name: str, start: int, head: int = 0) -> Iterator[None]:
+    """Line numbers of errors are counted from byte `start` of the file, and say so. head: lines of a header in front of these.
+
+    >>> with counted_from("train.txt", 1048576):
+    ...     raise DataError("train.txt:17: expected 3 columns")
+    Traceback (most recent call last):
+    structpred.errors.DataError: train.txt: byte 1,048,576 + line 17: expected 3 columns
+    """
+    try:
+        yield
+    except StructpredError as error:
+        found = re.compile(re.escape(name) + r":(\d+)(?=: )").search(str(error)) if start else None
+        if found is None or int(found[1]) <= head:
+            raise
+        message, line = str(error), int(found[1]) - head
+        placed = f"{message[: found.start()]}{name}: byte {start:,} + line {line}{message[found.end() :]}"
+        raise type(error)(placed) from error
+
+
+def label_lines(sequences: Iterable[Iterable[object]]) -> str:
+    """One label a line, a blank line between sequences: what CRFsuite prints.
+
+    >>> label_lines([["DT", "NN"], ["RB"]])
+    'DT\\nNN\\n\\nRB\\n'
+    """
+    return "\n".join("".join(f"{label}\n" for label in labels) for labels in sequences)
+
+
+def label_sets(rows: Iterable[Iterable[int]], names: Sequence[str]) -> str:
+    """A line for each example: the names of the labels that are on, separated by tabs.
+
+    >>> label_sets([[1, 0, 1], [0, 0, 0]], ["red", "green", "blue"])
+    'red\\tblue\\n\\n'
+    """
+    return "".join("\t".join(name for name, on in zip(names, row, strict=True) if on) + "\n" for row in rows)
+
+
+def label_rows(instances: Iterable[Iterable[object]]) -> str:
+    """A line for each instance: its labels, separated by spaces.
+
+    >>> label_rows([[0, 2], [1]])
+    '0 2\\n1\\n'
+    """
+    return "".join(f"{' '.join(map(str, labels))}\n" for labels in instances)

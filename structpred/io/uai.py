@@ -17,8 +17,8 @@ from structpred.core.oracle import Shape
 from structpred.core.types import Floats
 from structpred.errors import DataError
 from structpred.io._uai_tokens import Tokens
+from structpred.io.on_demand import Scopes, Tables
 from structpred.io.text import PathLike, quoted, read_bytes, source_name
-from structpred.io.uai_factors import Scopes, Tables
 from structpred.runtime.memory import check_fits
 
 KINDS = ("MARKOV", "BAYES")

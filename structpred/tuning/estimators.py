@@ -11,7 +11,7 @@ import numpy as np
 
 from structpred.core.types import Integers
 from structpred.errors import ParameterError
-from structpred.evaluation.selection import select_sequences
+from structpred.evaluation.model_selection import select_sequences
 from structpred.io.multilabel.data import MultiLabelData
 from structpred.io.treebanks.treebank import Treebank
 from structpred.models.base import checked_C, seed_of

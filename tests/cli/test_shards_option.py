@@ -17,7 +17,7 @@ from structpred.distributed import Shards, fit, predict
 from structpred.distributed.predict import Job, write_part
 from structpred.errors import ClusterError, DataError, ModelFileError, ParameterError
 from structpred.io.columns import ColumnCorpus
-from structpred.io.ranges import read_range
+from structpred.io.text import read_range
 from structpred.models import ChainLabeler, load
 
 NEEDS_DASK = "dask is not installed: pip install 'structpred[distributed]'"

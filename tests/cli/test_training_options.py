@@ -11,7 +11,7 @@ import pytest
 from structpred.cli.curve import curve
 from structpred.cli.kinds.sequences import Sequences
 from structpred.cli.train import train_command
-from structpred.evaluation.selection import select_sequences
+from structpred.evaluation.model_selection import select_sequences
 from structpred.io import read_columns
 from structpred.models import ChainLabeler
 

@@ -15,8 +15,7 @@ from structpred.distributed.shards import about_shard
 from structpred.errors import DataError, ParameterError
 from structpred.io.columns import read_columns
 from structpred.io.templates import coded
-from structpred.io.templates.featurizer import TemplateFeaturizer
-from structpred.io.templates.merged_templates import CountedTemplates, merged_templates
+from structpred.io.templates.featurizer import CountedTemplates, TemplateFeaturizer, merged_templates
 from structpred.io.templates.templates import Template
 from structpred.layers.surrogates import SoftMargin
 from structpred.models import ChainLabeler, GaussianProcessLabeler

@@ -8,7 +8,7 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 
 from structpred.errors import DataError, ParameterError
 from structpred.evaluation import evaluate_sequences
-from structpred.evaluation.scorers import FIGURES, get_scorer, make_sequence_scorer
+from structpred.evaluation.model_selection import FIGURES, get_scorer, make_sequence_scorer
 from structpred.models import ChainLabeler, DependencyParser
 
 X = [[{"w": w} for w in text.split()] for text in ["a b c", "b a", "c c a b", "a c", "b b a", "c a"]]

@@ -32,9 +32,8 @@ from structpred.io import (
     read_uai,
     read_uai_evidence,
 )
-from structpred.io.multilabel.hierarchy_files import with_hierarchy
-from structpred.io.multilabel.recognise import label_format
-from structpred.io.templates.arc_template_files import read_arc_templates
+from structpred.io.multilabel.by_format import label_format, with_hierarchy
+from structpred.io.templates.arc_template_sets import read_arc_templates
 from structpred.io.validation.columns import validate
 from structpred.io.validation.treebanks import validate_trees
 

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from structpred.data.sequences import PackedSequences
 from structpred.errors import DataError, FileFormatError, ParameterError
-from structpred.evaluation.selection import select_sequences
+from structpred.evaluation.model_selection import select_sequences
 from structpred.features.sequences import SequenceFeatures
 from structpred.io.columns import ColumnCorpus, read_columns
 from structpred.io.templates import coded as module
 from structpred.io.templates.featurizer import TemplateFeaturizer
+from structpred.io.templates.template import transform
 from structpred.io.templates.templates import Atom, Template, load_templates, read_template
-from structpred.io.templates.transforms import transform
 from structpred.storage.bundles import Bundle
 
 Row = tuple[str, ...]

@@ -10,8 +10,7 @@ from structpred.data.sequences import PackedSequences
 from structpred.errors import DataError, FileFormatError, ParameterError
 from structpred.io.columns import ColumnCorpus
 from structpred.io.templates.featurizer import TemplateFeaturizer
-from structpred.io.templates.hashed_ids import shifted
-from structpred.io.templates.hashed_templates import HashedTemplateFeaturizer
+from structpred.io.templates.hashed_templates import HashedTemplateFeaturizer, shifted
 from structpred.io.templates.templates import Atom, Template, load_templates
 from structpred.storage.bundles import Bundle
 
@@ -74,11 +73,11 @@ def test_shifting_joins_checksums() -> None:
 
 def test_blocks_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     """A corpus worked off in pieces of two sentences has the same features as in one piece."""
-    from structpred.io.templates import hashed_ids
+    from structpred.io.templates import hashed_templates
 
     featurizer = HashedTemplateFeaturizer(load_templates("chunking"), 12)
     whole = featurizer.transform(rows(1))
-    monkeypatch.setattr(hashed_ids, "_BLOCK", 2)
+    monkeypatch.setattr(hashed_templates, "_BLOCK", 2)
     pieces = featurizer.transform(rows(1))
     for name in ("indptr", "indices", "values", "offsets"):
         assert np.array_equal(getattr(whole, name), getattr(pieces, name))

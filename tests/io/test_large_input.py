@@ -21,11 +21,11 @@ from structpred.io import (
     read_uai,
     validate_treebank,
 )
-from structpred.io.multilabel.arff_text import split_values
+from structpred.io.multilabel.arff import split_values
 from structpred.io.multilabel.data import MOST_FEATURES
-from structpred.io.templates.numbered_names import NumberedNames
+from structpred.io.on_demand import NumberedNames
 from structpred.io.validation.columns import validate
-from structpred.io.validation.lines import Lines
+from structpred.io.validation.rows import Lines
 
 
 def saved(tmp_path: Path, data: bytes) -> Path:

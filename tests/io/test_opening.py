@@ -23,7 +23,7 @@ from structpred.io import (
     stream_treebank,
     validate_treebank,
 )
-from structpred.io.multilabel.recognise import label_format
+from structpred.io.multilabel.by_format import label_format
 from structpred.io.opening import LIMIT_VARIABLE, MAX_UNPACKED
 
 # two hundred members, each a line of half a megabyte: 100 MB in 100 kB

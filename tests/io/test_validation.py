@@ -175,7 +175,7 @@ def test_too_many_labels(format: str, row: str, write: Write) -> None:
 
 def test_too_many_labels_next_to_errors(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows with errors do not shift the line that is told, in files of letters and in treebanks either."""
-    monkeypatch.setattr("structpred.io.validation.labels.MOST_LABELS", 1)
+    monkeypatch.setattr("structpred.io.validation.rows.MOST_LABELS", 1)
     rows = ocr_rows()
     rows[0][7], rows[1][4] = "5", "9"
     found = validate(write("".join("\t".join(r) + "\n" for r in rows)), "ocr")

@@ -12,8 +12,7 @@ from structpred.cli.kinds.kind import RUNNER_UP, Evaluating, Explained, Explaini
 from structpred.cli.options import refuse
 from structpred.errors import DataError, ParameterError
 from structpred.io.treebanks.reader import read_treebank, stream_treebank
-from structpred.io.treebanks.treebank import Sentence, Tree, Treebank
-from structpred.io.treebanks.writer import write_treebank
+from structpred.io.treebanks.treebank import Sentence, Tree, Treebank, write_treebank
 
 if TYPE_CHECKING:
     from structpred.distributed import Shards

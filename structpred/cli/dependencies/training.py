@@ -15,8 +15,7 @@ from structpred.cli.training import Training, stage_facts, tell_stage
 from structpred.cli.training_options import TrainingOptions
 from structpred.errors import DataError
 from structpred.evaluation import CONLL07, UD, ParsingScores
-from structpred.io.templates.arc_template_files import read_arc_templates
-from structpred.io.templates.arc_template_sets import conjunction_family
+from structpred.io.templates.arc_template_sets import conjunction_family, read_arc_templates
 from structpred.io.text import source_name
 from structpred.io.treebanks.formats import CONLL_U, TREEBANK_FORMATS
 from structpred.io.treebanks.reader import OnError, read_treebank

@@ -6,10 +6,9 @@ from structpred.cli.files import json_lines, write_output
 from structpred.cli.kinds.kind import Asked, Evaluating, Explained, Explaining, Predicting, Scored
 from structpred.cli.label_sets.shards import ranges
 from structpred.evaluation.multilabel import HierarchyScores, MultiLabelScores, evaluate_hierarchy, evaluate_multilabel
-from structpred.io.multilabel.by_format import Reading, Source, read_examples, read_rows
+from structpred.io.multilabel.by_format import Reading, Source, label_format, read_examples, read_rows
 from structpred.io.multilabel.data import MultiLabelData
-from structpred.io.multilabel.recognise import label_format
-from structpred.io.predictions import label_sets
+from structpred.io.text import label_sets
 from structpred.models.fields.hierarchical import HierarchicalMultiLabel
 from structpred.models.fields.multilabel import MultiLabelMRF
 

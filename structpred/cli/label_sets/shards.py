@@ -3,9 +3,8 @@
 import os
 from typing import TYPE_CHECKING, Any
 
-from structpred.io.multilabel.by_format import Source, read_training
+from structpred.io.multilabel.by_format import Source, label_format, read_training
 from structpred.io.multilabel.data import MultiLabelData, ordered_labels
-from structpred.io.multilabel.recognise import label_format
 
 if TYPE_CHECKING:
     from structpred.distributed import Shards

@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from structpred.errors import DataError, ParameterError
-from structpred.io.columns import ColumnCorpus, format_columns, parse_columns
+from structpred.io.columns import ColumnCorpus, format_columns, looks_like, parse_columns
 from structpred.io.crfsuite import AttributeCorpus, parse_crfsuite
 from structpred.io.ocr import OcrWords, parse_ocr
-from structpred.io.predictions import label_lines
-from structpred.io.recognise import looks_like
-from structpred.io.text import read_bytes, read_text, source_name, split_lines
+from structpred.io.text import label_lines, read_bytes, read_text, source_name, split_lines
 from structpred.io.validation.scan import scan_bytes
 from structpred.models.chain.partial import comparable
 

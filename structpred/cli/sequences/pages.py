@@ -12,7 +12,7 @@ from structpred.cli.kinds.kind import Inspecting, Reporting
 from structpred.cli.sequences.data import Data, tokens_of
 from structpred.cli.sequences.results import read_labelled, reader_for, strings_of
 from structpred.evaluation import confusion_matrix, evaluate_sequences
-from structpred.evaluation.selection import select_sequences
+from structpred.evaluation.model_selection import select_sequences
 from structpred.io.ocr import N_PIXELS, OcrWords
 from structpred.models import ChainLabeler
 from structpred.models.chain.constraints import resolve_constraints

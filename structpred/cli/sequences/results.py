@@ -172,7 +172,7 @@ def _scored(
 
 def explain(model: ChainLabeler, asked: Explaining) -> Explained:
     """Why one sequence gets its labels; with --position against the best labels in which that token has another one."""
-    from structpred.evaluation.selection import select_sequences
+    from structpred.evaluation.model_selection import select_sequences
 
     data, position = read_for(model, asked), asked.own["position"]
     i = asked.chosen(data.n_sequences)

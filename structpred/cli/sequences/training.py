@@ -14,10 +14,8 @@ from structpred.cli.sequences.data import Data, Reader, head_of, read_data, shar
 from structpred.cli.training import Training
 from structpred.cli.training_options import TrainingOptions
 from structpred.errors import DataError, ParameterError
-from structpred.evaluation.scorers import sequence_score
-from structpred.evaluation.selection import select_sequences
-from structpred.io.columns import ColumnCorpus
-from structpred.io.recognise import looks_like
+from structpred.evaluation.model_selection import select_sequences, sequence_score
+from structpred.io.columns import ColumnCorpus, looks_like
 from structpred.io.templates.templates import Template, load_templates
 from structpred.io.text import split_lines
 from structpred.models import ChainLabeler

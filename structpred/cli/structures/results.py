@@ -9,7 +9,7 @@ from structpred.cli.files import json_lines, write_output
 from structpred.cli.kinds.kind import Asked, Explained, Explaining, Predicting, Scored
 from structpred.cli.structures.reading import asked_reader, read, read_labelled
 from structpred.core.oracle import Labels
-from structpred.io.predictions import label_rows
+from structpred.io.text import label_rows
 from structpred.models import DecisionModel, StructuredPredictor
 
 if TYPE_CHECKING:

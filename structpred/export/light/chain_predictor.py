@@ -22,12 +22,12 @@ from structpred.export.light.weights import (
     PredictorError,
     Rows,
     beside,
-    ends_of,
     read_text,
     row_sums,
     run,
     source_name,
 )
+from structpred.runtime.ranges import ends_of
 
 #: tokens, and pairs of labels at one position of all sequences, that are worked on together
 _TOKENS, _PAIRS = 1 << 14, 1 << 18

@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from structpred.export.light.weights import PredictorError, Rows, ends_of, from_dense, read_bytes, read_text, source_name
-from structpred.io.lines import split_lines
-from structpred.io.multilabel.arff_text import Attribute, arff_format, arff_header, sparse_row, split_values
+from structpred.export.light.weights import PredictorError, Rows, from_dense, read_bytes, read_text, source_name
+from structpred.io.multilabel.arff import Attribute, arff_format, arff_header, sparse_row, split_values
+from structpred.io.text import split_lines
+from structpred.runtime.ranges import ends_of
 
 
 class Examples(NamedTuple):

@@ -15,12 +15,12 @@ from structpred.export.light.weights import (
     PredictorError,
     Rows,
     beside,
-    ends_of,
     from_dense,
     row_sums,
     run,
     source_name,
 )
+from structpred.runtime.ranges import ends_of
 
 #: outputs of all examples that are looked at together
 _OUTPUTS = 1 << 20

@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from structpred.export.light.weights import Arrays, Decoder, Ints, PredictorError, Rows, ends_of, from_dense
+from structpred.export.light.weights import Arrays, Decoder, Ints, PredictorError, Rows, from_dense
+from structpred.runtime.ranges import ends_of
 
 _N_PIXELS = 128
 

@@ -7,12 +7,11 @@ from typing import Any
 
 from structpred.errors import DataError
 from structpred.export.light.weights import Arrays, Decoder, Ints, PredictorError, Rows, texts_of
-from structpred.io.column_text import ColumnCorpus, field_count, format_columns, parse_columns
-from structpred.io.lines import split_lines
-from structpred.io.recognise import looks_like
+from structpred.io.columns import ColumnCorpus, field_count, format_columns, looks_like, parse_columns
 from structpred.io.templates.coded import CodedTemplates, derived_columns, index_of
-from structpred.io.templates.hashed_ids import hashed_features
+from structpred.io.templates.hashed_templates import hashed_features
 from structpred.io.templates.template import Template
+from structpred.io.text import split_lines
 
 
 class Input:

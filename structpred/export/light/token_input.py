@@ -8,8 +8,9 @@ import numpy as np
 
 from structpred.data.coalescing import coalesced
 from structpred.data.tokens import FeatureIndex, hashed, read_blocks
-from structpred.export.light.weights import Arrays, Decoder, Ints, PredictorError, Rows, ends_of, texts_of
-from structpred.io.crfsuite_text import parse_items
+from structpred.export.light.weights import Arrays, Decoder, Ints, PredictorError, Rows, texts_of
+from structpred.io.crfsuite import parse_crfsuite
+from structpred.runtime.ranges import ends_of
 
 
 class Input:
@@ -29,7 +30,7 @@ class Input:
 
     def labelled(self, text: str, name: str, decode: Decoder) -> str:
         """The labels of a file in CRFsuite's text, one a line."""
-        read = parse_items(text, name)
+        read = parse_crfsuite(text, name)
         if not read.attributes:  # as of column files, of which every line would be a label without attributes
             raise PredictorError(f"{name}: no line has an attribute: expected a label, then attributes, separated by tabs")
         if self.closed:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.errors import DataError
+from structpred.runtime.ranges import ends_of
 
 # An exported program says here who wrote it, and the file beside it that has its weights, with its checksum.
 VERSION = ""
@@ -101,11 +102,6 @@ def from_dense(matrix: Any, n_columns: int, sample: str) -> Rows:
         raise PredictorError(f"{sample}: features must be finite")
     at, columns = np.nonzero(numbers)
     return Rows(ends_of(np.bincount(at, minlength=len(numbers))), columns, numbers[at, columns])
-
-
-def ends_of(counts: npt.NDArray[Any]) -> Ints:
-    """0, then where each of some consecutive pieces of these lengths ends."""
-    return np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
 
 
 def source_name(path: str) -> str:

@@ -1,7 +1,9 @@
 """Multi-label data of any format: read as training data, or as a model expects them."""
 
+import os
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,14 +11,13 @@ import numpy as np
 from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import DataError, ParameterError
 from structpred.io import opening
-from structpred.io.multilabel.arff import read_arff
+from structpred.io.multilabel.arff import ARFF_NAMES, arff_format, read_arff
 from structpred.io.multilabel.clus import read_clus
 from structpred.io.multilabel.data import MultiLabelData, read_libsvm_multilabel, read_npz_multilabel
-from structpred.io.multilabel.hierarchy_files import with_hierarchy
 from structpred.io.multilabel.mulan import feature_columns, read_mulan
-from structpred.io.multilabel.recognise import label_format, label_source
-from structpred.io.templates.numbered_names import NumberedNames
-from structpred.io.text import quoted, stream_name
+from structpred.io.on_demand import NumberedNames
+from structpred.io.opening import open_bytes
+from structpred.io.text import LONGEST_LINE, quoted, read_text, source_name, split_lines, stream_name
 
 
 class Source(NamedTuple):
@@ -149,3 +150,74 @@ def _check_features(reading: Reading, names: Sequence[str], source: str) -> None
     for k, (one, other) in enumerate(zip(known, names, strict=True)):
         if one != other:
             raise DataError(f"{source}: feature {k} is {quoted(other)}, but {quoted(one)} in the training data")
+
+
+LABEL_FORMATS = ("arff", "libsvm", "npz", "clus", "clus-dag")
+
+
+def label_format(path: str, given: str | None) -> str:
+    """The format that is given, else the one that name and contents show. Raises ParameterError for formats of other data."""
+    if given is not None:
+        if given not in LABEL_FORMATS:
+            raise ParameterError(f"multi-label data: --format must be {', '.join(LABEL_FORMATS)}, not {given}")
+        return given
+    if path == "-":
+        raise ParameterError("data from standard input need --format: a stream can be read only once")
+    if path.lower().endswith(".npz"):
+        return "npz"
+    with open_bytes(path, path) as stream:
+        raw = stream.read(LONGEST_LINE)
+    if raw.startswith(b"PK\x03\x04"):
+        return "npz"
+    return arff_format(path, raw.decode("utf-8-sig", errors="replace")) or "libsvm"
+
+
+def label_source(path: str) -> str:
+    """The label XML that lies next to an ARFF file: of its name, or of the part before the last - or _.
+
+    Raises DataError, naming what was looked for, where there is none.
+    """
+    if path == "-":
+        raise DataError("<stdin>: ARFF from a stream needs --labels: a label XML, or how many of the last attributes are labels")
+    stem = ARFF_NAMES.sub("", path)
+    folder, name = os.path.split(stem)
+    names = [name]
+    while found := re.match(r"(.+)[-_.][^-_.]*$", names[-1]):
+        names.append(found[1])
+    for candidate in names:
+        for ending in (".xml", ".xml.gz"):
+            if os.path.isfile(beside := os.path.join(folder, candidate + ending)):
+                return beside
+    looked = " or ".join(f"{candidate}.xml" for candidate in names)
+    raise DataError(
+        f"{path}: which attributes are labels? There is no {looked} (.gz) next to it; give --labels FILE.xml, or --labels N for "
+        "the last N attributes (-N: the first)"
+    )
+
+
+def with_hierarchy(data: MultiLabelData, path: str, encoding: str = "utf-8") -> MultiLabelData:
+    """The data with the hierarchy of a file, a line per edge: parent, tab (or space), child; # comments. Rows become closed.
+
+    Raises DataError with file and line: other lines, labels that the data do not have, an edge twice; and for a cycle.
+    """
+    place = {name: k for k, name in enumerate(data.label_names)}
+    edges: dict[tuple[int, int], int] = {}
+    name = source_name(path)
+    for number, line in enumerate(split_lines(read_text(path, encoding)), 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        pair = line.split("\t") if "\t" in line else line.split()
+        if len(pair) != 2:
+            raise DataError(f"{name}:{number}: expected a parent and a child, separated by a tab, got {quoted(line)}")
+        for label in pair:
+            if label.strip() not in place:
+                raise DataError(f"{name}:{number}: {data.name} has no label {quoted(label.strip())}")
+        edge = (place[pair[0].strip()], place[pair[1].strip()])
+        if edge in edges:
+            raise DataError(f"{name}:{number}: duplicate edge, first given on line {edges[edge]}")
+        edges[edge] = number
+    try:
+        hierarchy = LabelHierarchy(len(place), list(edges), data.label_names)
+    except DataError as error:
+        raise DataError(f"{name}: {error}") from None
+    return replace(data, Y=hierarchy.closed(data.Y), hierarchy=hierarchy)

@@ -8,8 +8,7 @@ import numpy.typing as npt
 
 from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import DataError
-from structpred.io.multilabel.arff import ArffTable, read_arff
-from structpred.io.multilabel.arff_text import Attribute
+from structpred.io.multilabel.arff import ArffTable, Attribute, read_arff
 from structpred.io.multilabel.data import MultiLabelData, check_table
 from structpred.io.multilabel.mulan import feature_columns
 from structpred.io.opening import Source

@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import DataError, ParameterError
-from structpred.io.multilabel.arff import ArffTable, read_arff
-from structpred.io.multilabel.arff_text import Attribute
+from structpred.io.multilabel.arff import ArffTable, Attribute, read_arff
 from structpred.io.multilabel.data import MultiLabelData, check_table, label_table
 from structpred.io.opening import Source
 from structpred.io.text import PathLike, quoted, read_bytes, source_name

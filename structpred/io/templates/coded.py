@@ -3,8 +3,6 @@
 Each template has its own block of feature ids, in the order of the templates. Inside a block a feature is known by a
 key: the codes of its atoms read as the digits of one number (mixed radix). The keys seen at fit, sorted, are the block.
 Where that number could pass 2**62, the key so far is first replaced by its rank among those seen.
-
-Exported programs carry this file (`export/programs.py`): it needs NumPy alone.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,11 +14,9 @@ import numpy.typing as npt
 
 from structpred.data.coalescing import coalesced
 from structpred.errors import ParameterError
-from structpred.io.column_text import ColumnCorpus
-from structpred.io.templates.template import Template
-from structpred.io.templates.transforms import transform
-
-Integers = npt.NDArray[np.int64]
+from structpred.io.columns import ColumnCorpus
+from structpred.io.templates.template import Template, transform
+from structpred.runtime.ranges import Integers
 
 _KEY_LIMIT = 2**62
 

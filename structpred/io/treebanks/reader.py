@@ -8,13 +8,11 @@ import numpy as np
 
 from structpred.core.types import Integers
 from structpred.errors import DataError, ParameterError
-from structpred.io.opening import checked_encoding
-from structpred.io.treebanks.formats import TreebankFormat
+from structpred.io.opening import Source, checked_encoding
+from structpred.io.treebanks.formats import Chunk, TreebankFormat, TreebankSource, open_treebank
 from structpred.io.treebanks.rules import ERROR, Problem, check_sentence
-from structpred.io.treebanks.scan import Lines, Mask, bad_lines, scan_lines
-from structpred.io.treebanks.source import Chunk, Source, TreebankSource, open_treebank
+from structpred.io.treebanks.scan import Lines, Mask, bad_lines, find_words, scan_lines
 from structpred.io.treebanks.treebank import Treebank
-from structpred.io.treebanks.words import find_words
 
 log = logging.getLogger("structpred.io")
 

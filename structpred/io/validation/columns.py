@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from structpred.data.tag_schemes import each_violation, scheme_of
 from structpred.io.text import PathLike
-from structpred.io.validation.labels import MOST_LABELS
-from structpred.io.validation.lines import Lines
+from structpred.io.validation.rows import MOST_LABELS, Lines
 from structpred.io.validation.scan import Scan, ints, scan_file
 
 ERROR, WARNING = "error", "warning"

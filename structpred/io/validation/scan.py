@@ -15,13 +15,11 @@ import numpy.typing as npt
 
 from structpred.data.ragged import Ragged
 from structpred.errors import DataError, ParameterError
-from structpred.io import crfsuite_text, ocr
+from structpred.io import crfsuite, ocr
 from structpred.io.columns import MOST_COLUMNS, field_count, fields_of_lines
-from structpred.io.sliced_list import SlicedList
+from structpred.io.on_demand import SlicedList
 from structpred.io.text import ENCODING_HINT, PathLike, check_lines, quoted, read_bytes, source_name
-from structpred.io.validation.lines import Lines
-from structpred.io.validation.links import broken_links, word_offsets
-from structpred.io.validation.rows import BLANK, COLUMNS, ENCODING, GOOD, LINKS, Rows
+from structpred.io.validation.rows import BLANK, COLUMNS, ENCODING, GOOD, LINKS, Lines, Rows, broken_links, word_offsets
 
 FORMATS = ("columns", "conll2000", "crfsuite", "ocr")
 #: so many lines must have so many bytes on average
@@ -221,7 +219,7 @@ class _Problems:
             elif kind == LINKS:
                 yield Problem("links", number, self._links[number])
             else:
-                reader = ocr if rows.format == "ocr" else crfsuite_text
+                reader = ocr if rows.format == "ocr" else crfsuite
                 yield Problem("row", number, reader.line_problem(rows.lines.text(number)) or "")
 
 

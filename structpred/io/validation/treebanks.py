@@ -8,15 +8,12 @@ import numpy as np
 
 from structpred.errors import ParameterError
 from structpred.io.text import PathLike
-from structpred.io.treebanks.checks import validate_treebank
-from structpred.io.treebanks.formats import TREEBANK_FORMATS, TreebankFormat
+from structpred.io.treebanks.formats import TREEBANK_FORMATS, TreebankFormat, held_treebank
 from structpred.io.treebanks.reader import read_good_sentences
-from structpred.io.treebanks.rules import ERROR
-from structpred.io.treebanks.source import held_treebank
-from structpred.io.treebanks.treebank import Treebank
-from structpred.io.treebanks.writer import write_treebank
+from structpred.io.treebanks.rules import ERROR, validate_treebank
+from structpred.io.treebanks.treebank import Treebank, write_treebank
 from structpred.io.validation.columns import Collector, Validation, warn
-from structpred.io.validation.labels import LabelCodes
+from structpred.io.validation.rows import LabelCodes
 from structpred.io.validation.scan import Scan, Tokens
 
 _SUMMARIES = {

@@ -15,8 +15,7 @@ from structpred.data.vocabulary import FeatureDictionary
 from structpred.errors import DataError
 from structpred.features.sequences import chain_groups
 from structpred.io.crfsuite import AttributeCorpus
-from structpred.io.templates.featurizer import TemplateFeaturizer
-from structpred.io.templates.merged_templates import CountedTemplates, merged_templates
+from structpred.io.templates.featurizer import CountedTemplates, TemplateFeaturizer, merged_templates
 from structpred.models.chain.inputs import Input, NumericInput, RowInput, TokenInput, choose_input, n_columns
 from structpred.models.chain.online import encoder_of
 from structpred.models.chain.partial import partial_labels
