@@ -115,7 +115,7 @@ def bundled(predictor: str, own_input: str, weights: str, sha256: str) -> str:
     version = structpred.__version__
     head = (
         f'"""A predictor that needs NumPy alone, written by structpred {version}; its weights are {weights}.\n\n'
-        'Copyright (c) the structpred developers; BSD 3-Clause License.\n"""\n'
+        'Copyright (c) the structpred developers; BSD 3-Clause License.\n"""'
     )
     given = {name: f"{name} = {value!r}" for name, value in (("VERSION", version), ("WEIGHTS", weights), ("SHA256", sha256))}
     reached, imports = defaultdict[str, set[int]](set), set[str]()
@@ -142,7 +142,7 @@ def bundled(predictor: str, own_input: str, weights: str, sha256: str) -> str:
         for k, one in enumerate(_source(module, own_input).statements)
         if k in reached[module]
     ]
-    return "\n".join([head, *sorted(imports), "", *parts]) + "\n"
+    return "\n\n".join([head, "\n".join(sorted(imports)), *dict.fromkeys(parts)]) + "\n"  # an alias of two modules comes once
 
 
 class _Statement(NamedTuple):
@@ -181,7 +181,7 @@ def _source(module: str, own_input: str) -> _Source:
             names = _defined(node)
             source.places.update(dict.fromkeys(names, len(source.statements)))
             used = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
-            source.statements.append(_Statement("\n".join(lines[start:end]), names, used))
+            source.statements.append(_Statement("\n".join(lines[start:end]).strip("\n"), names, used))
     return source
 
 

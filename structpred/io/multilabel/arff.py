@@ -9,14 +9,16 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Floats, Integers
 from structpred.errors import DataError
 from structpred.io.opening import Source
 from structpred.io.text import quoted, read_text, split_lines, stream_name
+from structpred.runtime.ranges import ends_of
 
 ARFF_NAMES = re.compile(r"\.arff(\.gz)?$", re.IGNORECASE)
 # blanks, not \s, which runs over line ends: from each of many blank lines to the end of all of them
@@ -178,8 +180,8 @@ def _sparse_items(body: str, where: str) -> list[str]:
 
 @dataclass
 class ArffTable:
-    """Raw file contents. codes: CSR (n, n_attributes): numbers, and places of nominal values, NaN for `?`; text columns
-    are zero there.
+    """Raw file contents. Row i has the numbers values[indptr[i]:indptr[i + 1]] in the columns of `ids`: places of nominal values,
+    NaN for `?`, nothing in text columns.
 
     texts: for each text column (by number) the text of each row (by number) that does not leave it out. lines: of the rows.
     size: of the file's text, in characters.
@@ -188,26 +190,34 @@ class ArffTable:
     name: str
     relation: str
     attributes: list[Attribute]
-    codes: Any
+    indptr: Integers
+    ids: Integers
+    values: Floats
     texts: dict[int, dict[int, str]]
-    lines: npt.NDArray[np.int64]
+    lines: Integers
     size: int
 
     def where(self, row: int) -> str:
         """file:line of a row, for messages."""
         return f"{self.name}:{self.lines[row]}"
 
-    def column(self, k: int) -> npt.NDArray[np.float64]:
-        """One column of codes, dense."""
-        column, by_column = np.zeros(len(self.lines)), self.by_column
-        start, stop = by_column.indptr[k : k + 2]
-        column[by_column.indices[start:stop]] = by_column.data[start:stop]
-        return column
-
     @cached_property
-    def by_column(self) -> Any:
-        """The codes by column: a row-wise matrix is gone through as a whole for each column."""
-        return self.codes.tocsc()
+    def _by_column(self) -> tuple[Integers, Integers, Integers]:
+        """The row of each number, the numbers by their columns, and where those of each column begin."""
+        ends = ends_of(np.bincount(self.ids, minlength=len(self.attributes)))
+        return np.repeat(np.arange(len(self.lines)), np.diff(self.indptr)), np.argsort(self.ids, kind="stable"), ends
+
+    def entries(self, k: int) -> tuple[Integers, Floats]:
+        """The numbers of a column, and their rows."""
+        rows, order, ends = self._by_column
+        at = order[ends[k] : ends[k + 1]]
+        return rows[at], self.values[at]
+
+    def column(self, k: int) -> Floats:
+        """One column of codes, dense."""
+        (rows, values), column = self.entries(k), np.zeros(len(self.lines))
+        column[rows] = values
+        return column
 
 
 def read_arff(path: Source, *, text_kinds: tuple[str, ...] = (), encoding: str = "utf-8") -> ArffTable:
@@ -217,8 +227,11 @@ def read_arff(path: Source, *, text_kinds: tuple[str, ...] = (), encoding: str =
     declared twice or of an unknown kind, rows with a wrong number of values, invalid numbers or not finite, undeclared
     nominal values, indices out of range or out of order, no rows.
     """
-    name = stream_name(path)
-    whole = read_text(path, encoding)
+    return parse_arff(read_text(path, encoding), stream_name(path), text_kinds)
+
+
+def parse_arff(whole: str, name: str, text_kinds: tuple[str, ...]) -> ArffTable:
+    """As `read_arff`, for text that was read already; name: for messages."""
     lines = enumerate(split_lines(whole), 1)
     relation, attributes = arff_header(lines, name, text_kinds)
     rows = _Rows(name, attributes)
@@ -228,7 +241,8 @@ def read_arff(path: Source, *, text_kinds: tuple[str, ...] = (), encoding: str =
             rows.add(number, text)
     if not rows.lines:
         raise DataError(f"{name}: expected at least one row after @data, got none")
-    return ArffTable(name, relation, attributes, rows.matrix(), rows.texts, np.array(rows.lines, np.int64), len(whole))
+    indptr, ids, values = np.asarray(rows.indptr), np.asarray(rows.indices), np.asarray(rows.values)
+    return ArffTable(name, relation, attributes, indptr, ids, values, rows.texts, np.array(rows.lines, np.int64), len(whole))
 
 
 @dataclass
@@ -316,10 +330,3 @@ class _Rows:
 
     def _refuse(self, number: int, problem: str) -> NoReturn:
         raise DataError(f"{self.name}:{number}: {problem}")
-
-    def matrix(self) -> Any:
-        """All rows as CSR."""
-        from scipy import sparse
-
-        parts = (np.array(self.values, np.float64), np.array(self.indices, np.int64), np.array(self.indptr, np.int64))
-        return sparse.csr_array(parts, shape=(len(self.lines), len(self.attributes)))

@@ -13,8 +13,8 @@ from structpred.errors import DataError, ParameterError
 from structpred.io import opening
 from structpred.io.multilabel.arff import ARFF_NAMES, arff_format, read_arff
 from structpred.io.multilabel.clus import read_clus
-from structpred.io.multilabel.data import MultiLabelData, read_libsvm_multilabel, read_npz_multilabel
-from structpred.io.multilabel.mulan import feature_columns, read_mulan
+from structpred.io.multilabel.data import MultiLabelData, csr, read_libsvm_multilabel, read_npz_multilabel
+from structpred.io.multilabel.mulan import feature_columns, features_of, read_mulan
 from structpred.io.on_demand import NumberedNames
 from structpred.io.opening import open_bytes
 from structpred.io.text import LONGEST_LINE, quoted, read_text, source_name, split_lines, stream_name
@@ -96,13 +96,9 @@ def read_rows(reading: Reading, path: opening.Source, format: str | None, encodi
     if kind not in ("arff", "clus", "clus-dag"):
         return read_examples(reading, path, kind, labelled=False, encoding=encoding).X
     table = read_arff(path, text_kinds=("hierarchical",), encoding=encoding)
-    known = set(reading.label_names) if kind == "arff" else set()
-    kept = [k for k, one in enumerate(table.attributes) if one.kind != "hierarchical" and one.name not in known]
-    if not kept:
-        raise DataError(f"{table.name}: every attribute is a label; there are no features")
-    X, names = feature_columns(table, kept)
+    parts, names = feature_columns(table, features_of(table, reading.label_names if kind == "arff" else ()))
     _check_features(reading, names, table.name)
-    return X
+    return csr(*parts, len(names))
 
 
 def read_examples(

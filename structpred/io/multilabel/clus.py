@@ -9,7 +9,7 @@ import numpy.typing as npt
 from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import DataError
 from structpred.io.multilabel.arff import ArffTable, Attribute, read_arff
-from structpred.io.multilabel.data import MultiLabelData, check_table
+from structpred.io.multilabel.data import MultiLabelData, check_table, csr
 from structpred.io.multilabel.mulan import feature_columns
 from structpred.io.opening import Source
 from structpred.io.text import quoted
@@ -44,8 +44,8 @@ def read_clus(path: Source, *, dag: bool = False, encoding: str = "utf-8") -> Mu
     except DataError as error:
         raise DataError(f"{where}: {error}") from None
     Y = hierarchy.closed(_targets(table, columns[0], one, names))
-    X, features = feature_columns(table, [k for k in range(len(table.attributes)) if k != columns[0]])
-    return MultiLabelData(X, Y, names, features, hierarchy, table.name)
+    parts, features = feature_columns(table, [k for k in range(len(table.attributes)) if k != columns[0]])
+    return MultiLabelData(csr(*parts, len(features)), Y, names, features, hierarchy, table.name)
 
 
 def _paths(entries: Sequence[str]) -> tuple[list[str], list[tuple[int, int]]]:

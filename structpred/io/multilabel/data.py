@@ -5,7 +5,7 @@ import sys
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, NoReturn
@@ -112,21 +112,17 @@ def read_libsvm_multilabel(
     """
     text = read_text(path, encoding)
     name = stream_name(path)
-    rows = _LibsvmRows(name, zero_based, n_features)
+    rows = LibsvmRows(name, zero_based, n_features)
     codes, labels = StringCodes(), array("i")
     unchecked = _CHUNK
     lines, ends = array("i"), array("i", [0])  # a list for each example would take many times the memory of a short line
-    for number, line in enumerate(split_lines(text), 1):
-        example = line.split("#", 1)[0].rstrip()
-        if example:
-            labels.extend(map(codes.__getitem__, rows.add(number, example)))
-            lines.append(number)
-            ends.append(len(labels))
-            if len(labels) > unchecked:  # before the names of far too many labels fill the memory
-                check_table(len(lines), len(codes), len(text), name)
-                unchecked += _CHUNK
-    if not lines:
-        raise DataError(f"{name}: expected at least one example, got none")
+    for number, own in rows.read(text):
+        labels.extend(map(codes.__getitem__, own))
+        lines.append(number)
+        ends.append(len(labels))
+        if len(labels) > unchecked:  # before the names of far too many labels fill the memory
+            check_table(len(lines), len(codes), len(text), name)
+            unchecked += _CHUNK
     names = ordered_labels(codes) if label_names is None else [str(label) for label in label_names]
     place = {label: k for k, label in enumerate(names)}
     check_table(len(lines), len(names), len(text), name)
@@ -137,9 +133,9 @@ def read_libsvm_multilabel(
             raise DataError(f"{name}:{number}: unknown label {quoted(label)}; {known}")
     columns = np.fromiter(map(place.__getitem__, codes), np.int32, len(codes))
     Y = _label_table(columns, np.asarray(labels), np.asarray(ends), len(names))
-    X = rows.matrix()
-    first = 0 if zero_based else 1
-    return MultiLabelData(X, Y, names, NumberedNames(first, X.shape[1]), None, name)
+    d = max(rows.indices, default=-1) + 1 if n_features is None else n_features
+    X = csr(rows.indptr, rows.indices, rows.values, d)
+    return MultiLabelData(X, Y, names, NumberedNames(rows.first, d), None, name)
 
 
 def ordered_labels(labels: Iterable[str]) -> list[str]:
@@ -160,15 +156,22 @@ def _label_table(columns: npt.NDArray[np.int32], codes: npt.NDArray[np.int32], e
     return Y
 
 
-class _LibsvmRows:
+class LibsvmRows:
     """Collects the rows of the file; says what is wrong with a line."""
 
     def __init__(self, name: str, zero_based: bool, n_features: int | None) -> None:
         self.name, self.first, self.n_features = name, 0 if zero_based else 1, n_features
         self.indptr, self.indices, self.values = array("q", [0]), array("q"), array("d")
 
-    def add(self, number: int, text: str) -> list[str]:
-        """Take in one line; returns its labels."""
+    def read(self, text: str) -> Iterator[tuple[int, list[str]]]:
+        """Take in all examples; of each the line and the labels. Raises DataError where there are none."""
+        for number, line in enumerate(split_lines(text), 1):
+            if example := line.split("#", 1)[0].rstrip():
+                yield number, self._add(number, example)
+        if len(self.indptr) == 1:
+            raise DataError(f"{self.name}: expected at least one example, got none")
+
+    def _add(self, number: int, text: str) -> list[str]:
         head, _, tail = text.partition(" ") if "\t" not in text else text.replace("\t", " ").partition(" ")
         labels = head.split(",") if head else []
         if ":" in head:  # no labels, and no space in front either
@@ -207,13 +210,13 @@ class _LibsvmRows:
     def _refuse(self, number: int, expected: str, came: str) -> NoReturn:
         raise DataError(f"{self.name}:{number}: {expected}, got {quoted(came)}")
 
-    def matrix(self) -> Any:
-        """All rows as CSR."""
-        from scipy import sparse
 
-        d = max(self.indices, default=-1) + 1 if self.n_features is None else self.n_features
-        parts = (np.asarray(self.values), np.asarray(self.indices), np.asarray(self.indptr))
-        return sparse.csr_array(parts, shape=(len(self.indptr) - 1, d))
+def csr(indptr: npt.ArrayLike, ids: npt.ArrayLike, values: npt.ArrayLike, n_columns: int) -> Any:
+    """Rows as a matrix of SciPy."""
+    from scipy import sparse
+
+    parts = (np.asarray(values), np.asarray(ids), np.asarray(indptr))
+    return sparse.csr_array(parts, shape=(len(parts[2]) - 1, n_columns))
 
 
 def read_npz_multilabel(path: str | os.PathLike[str]) -> MultiLabelData:

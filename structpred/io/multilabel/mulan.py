@@ -1,19 +1,21 @@
 """Multi-label data as Mulan keeps them: an ARFF file, and an XML file that says which attributes are labels."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 from xml.parsers import expat
 
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Floats, Integers
 from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import DataError, ParameterError
-from structpred.io.multilabel.arff import ArffTable, Attribute, read_arff
-from structpred.io.multilabel.data import MultiLabelData, check_table, label_table
+from structpred.io.multilabel.arff import ArffTable, read_arff
+from structpred.io.multilabel.data import MultiLabelData, check_table, csr, label_table
 from structpred.io.opening import Source
 from structpred.io.text import PathLike, quoted, read_bytes, source_name
+from structpred.runtime.ranges import ends_of
 
 
 def read_mulan(path: Source, labels: PathLike | int | Sequence[str], *, encoding: str = "utf-8") -> MultiLabelData:
@@ -39,14 +41,14 @@ def read_mulan(path: Source, labels: PathLike | int | Sequence[str], *, encoding
     check_table(len(table.lines), len(columns), table.size, table.name)
     Y = label_table(np.stack([_label_column(table, k) for k in columns], axis=1))
     is_label = set(columns)
-    X, features = feature_columns(table, [k for k in range(len(table.attributes)) if k not in is_label])
+    parts, features = feature_columns(table, [k for k in range(len(table.attributes)) if k not in is_label])
     hierarchy = None
     if any(parent is not None for parent in parents.values()):
         at = {name: k for k, name in enumerate(ordered)}
         edges = [(at[parent], at[child]) for child, parent in parents.items() if parent is not None]
         hierarchy = LabelHierarchy(len(ordered), edges, ordered)
         Y = hierarchy.closed(Y)
-    return MultiLabelData(X, Y, ordered, features, hierarchy, table.name)
+    return MultiLabelData(csr(*parts, len(features)), Y, ordered, features, hierarchy, table.name)
 
 
 def _label_names(table: ArffTable, labels: PathLike | int | Sequence[str]) -> tuple[list[str], dict[str, str | None]]:
@@ -132,64 +134,66 @@ def _label_column(table: ArffTable, k: int) -> npt.NDArray[np.int8]:
     return np.where(missing, -1, values).astype(np.int8)
 
 
-def feature_columns(table: ArffTable, columns: Sequence[int]) -> tuple[Any, list[str]]:
-    """The features in these columns as CSR, and their names; nominal ones become numbers or one column per value.
+def feature_columns(table: ArffTable, columns: Sequence[int]) -> tuple[tuple[Integers, Integers, Floats], list[str]]:
+    """The features in these columns: row pointers, ids, values; and their names.
 
-    Raises DataError with file and line for a missing value.
+    Nominal ones become numbers or one column per value. Raises DataError with file and line for a missing value.
     """
-    from scipy import sparse
-
     _refuse_missing(table, columns)
-    nominal = sum(table.attributes[k].kind == "nominal" for k in columns)
-    check_table(len(table.lines), nominal, table.size, table.name, "nominal features")
-    blocks: list[Any] = []
-    names: list[str] = []
-    start = 0
-    for at, k in enumerate([*columns, -1]):
-        block = None if k < 0 else _nominal_block(table, k)
-        if k >= 0 and block is None:
-            continue
-        if plain := list(columns[start:at]):
-            blocks.append(table.by_column[:, plain])
-            names += [table.attributes[j].name for j in plain]
-        if block is not None:
-            blocks.append(block[0])
-            names += block[1]
-        start = at + 1
-    return sparse.csr_array(sparse.hstack(blocks, format="csr")), names
+    n_nominal = sum(table.attributes[k].kind == "nominal" for k in columns)
+    check_table(len(table.lines), n_nominal, table.size, table.name, "nominal features")
+    names, counts = list[str](), np.zeros(len(table.lines), np.int64)
+    blocks = list[tuple[Integers, Integers | int, Floats]]()
+    for k in columns:
+        rows, ids, values, own = _features_of(table, k)
+        blocks.append((rows, len(names) + ids, values))
+        counts[rows] += 1
+        names += own
+    indptr = ends_of(counts)
+    at, found, entries = indptr[:-1].copy(), np.empty(indptr[-1], np.int64), np.empty(indptr[-1])
+    for rows, ids, values in blocks:
+        found[at[rows]], entries[at[rows]] = ids, values
+        at[rows] += 1
+    return (indptr, found, entries), names
+
+
+def _features_of(table: ArffTable, k: int) -> tuple[Integers, Integers | int, Floats, list[str]]:
+    """Of one column: the rows with a feature, which one of its own, the value, and the names of its features."""
+    one = table.attributes[k]
+    if one.kind not in ("numeric", "nominal"):
+        raise DataError(
+            f"{table.name}:{one.line}: feature {quoted(one.name)}: expected numeric or nominal values, got {one.kind}"
+        )
+    try:
+        numbers = np.array(list(map(float, one.values)))
+    except ValueError:
+        numbers = np.array([np.nan])
+    if one.kind == "numeric" or numbers.tolist() == list(range(len(numbers))):  # the codes are the values themselves
+        rows, values = table.entries(k)
+        return rows, 0, values, [one.name]
+    codes = table.column(k).astype(np.int64)
+    if np.isfinite(numbers).all():
+        rows = np.flatnonzero(numbers[codes])
+        return rows, 0, numbers[codes][rows], [one.name]
+    return np.arange(len(codes)), codes, np.ones(len(codes)), [f"{one.name}={value}" for value in one.values]
 
 
 def _refuse_missing(table: ArffTable, columns: Sequence[int]) -> None:
     """Raise DataError where a value of these columns is missing."""
-    missing = np.isnan(table.codes.data)
-    if missing.any() and (missing := missing & np.isin(table.codes.indices, columns)).any():
+    missing = np.isnan(table.values)
+    if missing.any() and (missing := missing & np.isin(table.ids, columns)).any():
         at = int(missing.argmax())
-        row, k = int(np.searchsorted(table.codes.indptr, at, side="right")) - 1, int(table.codes.indices[at])
-        name = quoted(table.attributes[k].name)
+        row = int(np.searchsorted(table.indptr, at, side="right")) - 1
+        name = quoted(table.attributes[int(table.ids[at])].name)
         raise DataError(
             f"{table.where(row)}: attribute {name}: a missing value (?); only labels may be missing, fill in features"
         )
 
 
-def _nominal_block(table: ArffTable, k: int) -> tuple[Any, list[str]] | None:
-    """The columns of a nominal attribute; None where the codes are the values themselves, as for {0,1}."""
-    from scipy import sparse
-
-    one: Attribute = table.attributes[k]
-    if one.kind == "numeric":
-        return None
-    if one.kind != "nominal":
-        raise DataError(
-            f"{table.name}:{one.line}: feature {quoted(one.name)}: expected numeric or nominal values, got {one.kind}"
-        )
-    try:
-        numbers = [float(value) for value in one.values]
-    except ValueError:
-        numbers = [np.nan]
-    if numbers == list(range(len(numbers))):
-        return None
-    codes = table.column(k).astype(np.int64)
-    if np.isfinite(numbers).all():
-        return sparse.csc_array(np.array(numbers)[codes][:, None]), [one.name]
-    ones = np.ones(len(codes)), (np.arange(len(codes)), codes)
-    return sparse.csc_array(ones, shape=(len(codes), len(one.values))), [f"{one.name}={value}" for value in one.values]
+def features_of(table: ArffTable, labels: Collection[str]) -> list[int]:
+    """The columns that are neither these labels nor a hierarchy of them; DataError where there are none."""
+    known = set(labels)
+    kept = [k for k, one in enumerate(table.attributes) if one.kind != "hierarchical" and one.name not in known]
+    if not kept:
+        raise DataError(f"{table.name}: every attribute is a label; there are no features")
+    return kept
