@@ -35,7 +35,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "contracts": {"task", "rows", "core", "features", "oracles", "objectives", "layers", "trainers", "text", "runtime", "errors"},
     "fused": {"task", "core", "features", "oracles", "runtime", "errors"},  # it alone imports both, apart from models
     "models": _BELOW_MODELS,
-    "evaluation": {"models", "data", "task", "core", "io", "text", "errors"},
+    "evaluation": {"models", "data", "task", "core", "io", "text", "runtime", "errors"},
     "tuning": {"evaluation", "models", "trainers", "data", "core", "io", "storage", "text", "runtime", "errors"},
     "distributed": {"models", "trainers", "objectives", "data", "task", "core", "io", "storage", "runtime", "errors"},
     "compat": {"models", "data", "core", "io", "errors"},

@@ -1,7 +1,12 @@
-"""Sequences one after the other in flat arrays. Exported programs carry this file (`export/programs.py`)."""
+"""Sequences one after the other in flat arrays."""
+
+import itertools
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
+
+Item = TypeVar("Item")
 
 
 class Ragged:
@@ -17,3 +22,12 @@ class Ragged:
     def lengths(self) -> npt.NDArray[np.int64]:
         """The number of items of each sequence."""
         return np.diff(self.offsets)
+
+    def nested(self, flat: list[Item]) -> list[list[Item]]:
+        """What there is of each item, as a list for each sequence."""
+        return [flat[start:stop] for start, stop in itertools.pairwise(self.offsets.tolist())]
+
+    def place(self, item: int) -> str:
+        """Where an item is, for messages: 'sample 1, position 0'."""
+        sample = int(np.searchsorted(self.offsets, item, side="right")) - 1
+        return f"sample {sample}, position {item - int(self.offsets[sample])}"

@@ -8,8 +8,7 @@ from typing import BinaryIO
 from structpred.distributed.reading import Reading
 from structpred.errors import DataError, ParameterError
 from structpred.io.multilabel.by_format import Source
-from structpred.io.text import LONGEST_LINE, PathLike, decoded, plain_bytes, read_range, source_name
-from structpred.io.treebanks.formats import HeldBytes
+from structpred.io.text import LONGEST_LINE, HeldBytes, PathLike, read_range, read_text, source_name
 
 _PIECE = 1 << 16
 _SPACE = b" \t\r\n"
@@ -63,7 +62,7 @@ def read_head(path: PathLike, encoding: str = "utf-8") -> str:
     size, name = size_of(path), source_name(path)
     with open(path, "rb") as file:
         stop = None if _is_packed(file) or size <= _PIECE else _next_sentence(file, _PIECE, size)
-    return decoded(plain_bytes(read_range(path, 0, stop), name, encoding), name)
+    return read_text(HeldBytes(read_range(path, 0, stop), name), encoding)
 
 
 def held_examples(path: PathLike, format: str) -> HeldBytes:

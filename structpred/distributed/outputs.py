@@ -9,8 +9,8 @@ from structpred.distributed.shards import FileShard
 from structpred.errors import DataError
 from structpred.io.columns import ColumnCorpus, format_columns
 from structpred.io.multilabel.by_format import Reading, read_rows
-from structpred.io.text import label_lines, label_rows, label_sets
-from structpred.io.treebanks.formats import TREEBANK_FORMATS, HeldBytes
+from structpred.io.text import HeldBytes, label_lines, label_rows, label_sets
+from structpred.io.treebanks.formats import TREEBANK_FORMATS
 from structpred.io.treebanks.reader import stream_treebank
 from structpred.io.treebanks.treebank import Treebank, write_treebank
 

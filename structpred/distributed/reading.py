@@ -13,8 +13,8 @@ from structpred.io.crfsuite import parse_crfsuite
 from structpred.io.multilabel.by_format import LABEL_FORMATS, read_training
 from structpred.io.multilabel.by_format import Source as TableSource
 from structpred.io.opening import checked_encoding
-from structpred.io.text import counted_from, decoded, plain_bytes, read_range
-from structpred.io.treebanks.formats import TREEBANK_FORMATS, HeldBytes
+from structpred.io.text import HeldBytes, counted_from, read_range, read_text
+from structpred.io.treebanks.formats import TREEBANK_FORMATS
 from structpred.io.treebanks.reader import read_treebank
 
 
@@ -96,7 +96,7 @@ class Reading:
 
 def _columns(reading: Reading, raw: bytes, name: str) -> tuple[Any, Any]:
     width = 3 if reading.format == "conll2000" and reading.n_columns is None else reading.n_columns
-    text = decoded(plain_bytes(raw, name, reading.encoding), name)
+    text = read_text(HeldBytes(raw, name), reading.encoding)
     corpus = parse_columns(text, name, width, tabs=reading.tabs)
     return corpus, corpus.labels(_label_column(corpus, reading))
 
@@ -109,7 +109,7 @@ def _label_column(corpus: ColumnCorpus, reading: Reading) -> int:
 
 
 def _crfsuite(reading: Reading, raw: bytes, name: str) -> tuple[Any, Any]:
-    corpus = parse_crfsuite(decoded(plain_bytes(raw, name, reading.encoding), name), name)
+    corpus = parse_crfsuite(read_text(HeldBytes(raw, name), reading.encoding), name)
     return corpus, list(corpus.labels)
 
 

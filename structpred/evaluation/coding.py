@@ -29,8 +29,14 @@ class Coded:
 
     def sums(self, per_token: npt.NDArray[Any]) -> Integers:
         """Add up a figure per token over each sequence: int64 (n_sequences)."""
-        totals = np.concatenate(([0], np.cumsum(per_token, dtype=np.int64)))
-        return totals[self.offsets[1:]] - totals[self.offsets[:-1]]
+        return sums(per_token, self.offsets)
+
+
+def sums(per_token: npt.NDArray[Any], offsets: Integers) -> Integers:
+    """A figure per token added up over each sequence."""
+    totals = np.concatenate(([0], np.cumsum(per_token, dtype=np.int64)))
+    found: Integers = totals[offsets[1:]] - totals[offsets[:-1]]
+    return found
 
 
 def encode(gold: Sequences, predicted: Sequences) -> Coded:

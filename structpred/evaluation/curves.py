@@ -12,7 +12,7 @@ import numpy as np
 from structpred.errors import DataError, ParameterError
 from structpred.evaluation.model_selection import select_sequences
 from structpred.evaluation.summary import evaluate_sequences
-from structpred.text.markup import preformatted
+from structpred.text.markup import Shown
 
 log = logging.getLogger("structpred.evaluation")
 
@@ -34,7 +34,7 @@ class CurvePoint:
 
 
 @dataclass(frozen=True)
-class LearningCurve:
+class LearningCurve(Shown):
     """All runs, by fraction and then seed. has_phrases: whether the test labels have any, so that f1 says something."""
 
     points: list[CurvePoint]
@@ -61,10 +61,6 @@ class LearningCurve:
                 row[metric] = {"mean": _mean(runs, metric), "min": min(values), "max": max(values)}
             summary.append(row)
         return {"metrics": list(self.metrics), "summary": summary, "runs": [asdict(point) for point in self.points]}
-
-    def _repr_html_(self) -> str:
-        """The table, for notebooks."""
-        return preformatted(self.table())
 
     def table(self) -> str:
         """A line a fraction: sizes, seconds of fit, and the mean of each metric in per cent with its range over the seeds."""

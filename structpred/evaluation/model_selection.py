@@ -1,4 +1,4 @@
-"""Some of the sequences of a corpus, in any form that estimators take."""
+"""Sequences in model selection, where scikit-learn expects rows of one length: picking some, scorers, cross-validation."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -17,6 +17,7 @@ from structpred.evaluation.trees import UD
 from structpred.io.columns import ColumnCorpus
 from structpred.io.crfsuite import AttributeCorpus
 from structpred.io.ocr import OcrWords
+from structpred.runtime.ranges import picked
 
 
 def select_sequences(X: Any, chosen: Sequence[int]) -> Any:
@@ -30,25 +31,17 @@ def select_sequences(X: Any, chosen: Sequence[int]) -> Any:
     if isinstance(X, OcrWords):
         return X.select(numbers)
     if isinstance(X, ColumnCorpus):
-        tokens, offsets = _runs(X.offsets, numbers)
+        tokens, offsets = picked(X.offsets, numbers)
         return replace(X, codes=X.codes[tokens], offsets=offsets, lines=X.lines[tokens], text=None)
     if isinstance(X, PackedSequences):
         return replace(X.gather(numbers), groups=X.groups, group_names=X.group_names)
     if isinstance(X, AttributeCorpus):
-        tokens, offsets = _runs(X.offsets, numbers)
-        entries, indptr = _runs(X.indptr, tokens)
+        tokens, offsets = picked(X.offsets, numbers)
+        entries, indptr = picked(X.indptr, tokens)
         labels = [X.labels[i] for i in numbers.tolist()]
         codes, values, lines = X.codes[entries], X.values[entries], X.lines[tokens]
         return replace(X, labels=labels, indptr=indptr, codes=codes, values=values, offsets=offsets, lines=lines)
     return [X[i] for i in numbers.tolist()]
-
-
-def _runs(offsets: Integers, chosen: Integers) -> tuple[Integers, Integers]:
-    """The entries offsets[i]:offsets[i+1] of each chosen i, one run after the other, and the offsets of the runs."""
-    lengths = np.diff(offsets)[chosen]
-    bounds = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
-    entries = np.repeat(offsets[:-1][chosen] - bounds[:-1], lengths) + np.arange(bounds[-1])
-    return entries, bounds
 
 
 #: name -> the figure of Evaluation; all are shares, larger is better

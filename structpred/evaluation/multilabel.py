@@ -12,7 +12,7 @@ from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import DataError
 from structpred.io.multilabel.data import MultiLabelData
 from structpred.models.fields.label_inputs import as_indicator, example_accuracy
-from structpred.text.markup import preformatted, scrolling, table
+from structpred.text.markup import Shown, scrolling, table
 
 
 class LabelScore(NamedTuple):
@@ -40,7 +40,7 @@ class LabelScore(NamedTuple):
 
 
 @dataclass(frozen=True)
-class MultiLabelScores:
+class MultiLabelScores(Shown):
     """Scores of n examples.
 
     accuracy: the mean over examples of |both| / |either| (Jaccard), 1 where both are empty. label_loss: the share of wrong
@@ -65,14 +65,6 @@ class MultiLabelScores:
         plain = {name: value for name, value in vars(self).items() if name != "labels"}
         rows = [{**one._asdict(), "precision": one.precision, "recall": one.recall, "f1": one.f1} for one in self.labels]
         return plain | {"labels": rows}
-
-    def __str__(self) -> str:
-        """The table."""
-        return self.table()
-
-    def _repr_html_(self) -> str:
-        """The table, for notebooks."""
-        return preformatted(self.table())
 
     def table(self) -> str:
         """The scores, then a row per label."""

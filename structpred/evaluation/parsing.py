@@ -8,6 +8,7 @@ import numpy as np
 
 from structpred.core.types import Integers
 from structpred.errors import DataError
+from structpred.evaluation.coding import sums
 from structpred.evaluation.parsing_scores import ArcCounts, Attachment, ParsingScores
 from structpred.evaluation.trees import Flags, Forest, Parse, ParsingRules, check_trees, forest
 
@@ -174,17 +175,12 @@ class _Comparison:
         labels = none if self.labels is None else self.labels
         roots = (self.gold.heads == 0) != (self.predicted.heads == 0)
         rows = [self.scored & flags for flags in (~none, self.heads, self._both(), labels, roots)]
-        words, heads, both, right, lost = (self._sums(row) for row in rows)
+        words, heads, both, right, lost = (sums(row, self.gold.offsets) for row in rows)
         any_word = words > 0
         columns = [
             words, heads, both, right, any_word & (heads == words), any_word, any_word & (lost == 0), any_word & (both == words),
         ]  # fmt: skip
         return np.column_stack(columns).astype(np.int64)
-
-    def _sums(self, flags: Flags) -> Integers:
-        totals = np.concatenate(([0], np.cumsum(flags, dtype=np.int64)))
-        sums: Integers = totals[self.gold.offsets[1:]] - totals[self.gold.offsets[:-1]]
-        return sums
 
     def _attachment(self, chosen: Flags) -> Attachment:
         heads, both = int((self.heads & chosen).sum()), int((self._both() & chosen).sum())

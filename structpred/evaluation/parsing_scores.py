@@ -7,7 +7,7 @@ from typing import Any
 
 from structpred.core.types import Integers
 from structpred.evaluation.chunks import counts_lines
-from structpred.text.markup import preformatted
+from structpred.text.markup import Shown
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class ArcCounts:
 
 
 @dataclass(frozen=True)
-class ParsingScores:
+class ParsingScores(Shown):
     """Scores of predicted trees under the named rules; all lie in [0, 1], and labelled ones are None without relations.
 
     uas, las, label_accuracy: over the words that the rules score (n_scored of n_words); the same over all words, and over
@@ -132,14 +132,6 @@ class ParsingScores:
     def to_json(self) -> str:
         """Return `to_dict` as one line of JSON."""
         return json.dumps(self.to_dict())
-
-    def __str__(self) -> str:
-        """The table."""
-        return self.table()
-
-    def _repr_html_(self) -> str:
-        """The table, for notebooks."""
-        return preformatted(self.table())
 
     def table(self) -> str:
         """Return a plain-text table in per cent, with the name of the rules; the relations last, most frequent first."""

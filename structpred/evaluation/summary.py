@@ -1,4 +1,4 @@
-"""Labels one by one: precision and recall of each, and which label is taken for which, with examples."""
+"""How good predicted label sequences are: one call for all figures, each label by itself, and which is taken for which."""
 
 import dataclasses
 import json
@@ -12,7 +12,7 @@ from structpred.core.types import Integers
 from structpred.evaluation import chunks
 from structpred.evaluation.chunks import ChunkCounts
 from structpred.evaluation.coding import Coded, Sequences, encode
-from structpred.text.markup import preformatted, scrolling, table
+from structpred.text.markup import Shown, scrolling, table
 from structpred.text.tables import aligned, cut
 
 _EXAMPLES = 3
@@ -131,7 +131,7 @@ _MOST_CONFUSED = 20
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class Evaluation(Shown):
     """Scores of predicted label sequences; every score lies in [0, 1], every count is an integer.
 
     token_accuracy: share of tokens right. sequence_accuracy: share of sequences wholly right. n_errors: wrong tokens.
@@ -207,14 +207,6 @@ class Evaluation:
     def confusion_table(self, tokens: Sequences | None = None) -> str:
         """The most frequent confusions as plain text, with examples; tokens: those of all sequences, to show their words."""
         return "\n".join(confusion_lines(self.confusions, tokens))
-
-    def __str__(self) -> str:
-        """The table."""
-        return self.table()
-
-    def _repr_html_(self) -> str:
-        """The table, for notebooks."""
-        return preformatted(self.table())
 
     def _phrases(self, details: bool) -> list[str]:
         total = ChunkCounts(self.n_gold_phrases, self.n_predicted_phrases, self.n_correct_phrases)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from structpred.core.types import Integers
 from structpred.errors import DataError
+from structpred.io.treebanks.scan import reaches_root
 
 
 @dataclass(frozen=True)
@@ -104,11 +105,7 @@ class Forest:
 
     def rooted(self) -> Flags:
         """Which words reach the root; the others are on a cycle or below one: bool (n_words)."""
-        reached, steps = self.parents, 1
-        while steps < int(np.diff(self.offsets).max(initial=1)) + 1:
-            reached, steps = reached[reached], 2 * steps
-        rooted: Flags = reached[:-1] == len(self.heads)
-        return rooted
+        return reaches_root(self.parents[:-1], int(np.diff(self.offsets).max(initial=1)))
 
     def non_projective(self) -> Flags:
         """Which arcs from a head to a word have, strictly between the two, a word that does not descend from the head.

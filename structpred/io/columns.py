@@ -13,10 +13,9 @@ from structpred.data.ragged import Ragged
 from structpred.errors import DataError, ParameterError
 from structpred.io.string_codes import StringCodes, recent_limit
 from structpred.io.text import (
+    HeldBytes,
     PathLike,
     counted_from,
-    decoded,
-    plain_bytes,
     quoted,
     read_range,
     read_text,
@@ -119,15 +118,11 @@ class ColumnCorpus(Ragged):
 
     def labels(self, column: int = -1) -> list[list[str]]:
         """One column as a list of strings for each sentence; by default the last, where the labels usually are."""
-        flat = self.column(column)
-        bounds = self.offsets.tolist()
-        return [flat[start:stop] for start, stop in itertools.pairwise(bounds)]
+        return self.nested(self.column(column))
 
     def sentences(self) -> list[list[Row]]:
         """The corpus as a list of sentences, each a list of tuples of strings."""
-        rows = list(zip(*(self.column(j) for j in range(self.n_columns)), strict=True))
-        bounds = self.offsets.tolist()
-        return [rows[start:stop] for start, stop in itertools.pairwise(bounds)]
+        return self.nested(list(zip(*(self.column(j) for j in range(self.n_columns)), strict=True)))
 
     def take(self, start: int, stop: int) -> "ColumnCorpus":
         """The sentences start..stop-1 as a corpus of their own (arrays are views; line numbers stay, the text does not)."""
@@ -141,10 +136,7 @@ class ColumnCorpus(Ragged):
         >>> ColumnCorpus.from_rows([[("a",)], [("b",), ("c",)]]).where(2)
         'sample 1, position 1'
         """
-        if self.lines[token] > 0:
-            return f"{self.name}:{self.lines[token]}"
-        sample = int(np.searchsorted(self.offsets, token, side="right")) - 1
-        return f"sample {sample}, position {token - int(self.offsets[sample])}"
+        return f"{self.name}:{self.lines[token]}" if self.lines[token] > 0 else self.place(token)
 
     @classmethod
     def from_rows(cls, sentences: Iterable[Iterable[Sequence[str]]], name: str = "<rows>") -> "ColumnCorpus":
@@ -382,5 +374,5 @@ def read_columns(
     if not start and stop is None:
         return parse_columns(read_text(path, encoding), called, n_columns, tabs=tabs)
     with counted_from(called, start):
-        text = decoded(plain_bytes(read_range(path, start, stop), called, encoding), called)
+        text = read_text(HeldBytes(read_range(path, start, stop), called), encoding)
         return parse_columns(text, called, n_columns, tabs=tabs)

@@ -66,7 +66,7 @@ class AttributeCorpus(Ragged):
             for k in range(start, stop):
                 item[names[codes[k]]] = item.get(names[codes[k]], 0.0) + values[k]
             items.append(item)
-        return [items[start:stop] for start, stop in itertools.pairwise(self.offsets.tolist())]
+        return self.nested(items)
 
     def packed(self, names: list[str] | None = None) -> PackedSequences:
         """The corpus as packed features; names gives the feature of each id (those of a trained model, say).

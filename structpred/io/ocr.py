@@ -130,28 +130,19 @@ def _word_offsets(table: npt.NDArray[np.int64], lines: npt.NDArray[np.int64], na
             f"{name}:{lines[-1]}: expected next_id -1, because the file ends here, got {following[-1]}; is the file cut short?"
         )
     offsets = np.concatenate(([0], ends + 1)).astype(np.int64)
-    expected = np.arange(1, len(ids) + 1) - np.repeat(offsets[:-1], np.diff(offsets))
+    counted = np.arange(1, len(ids) + 1) - np.repeat(offsets[:-1], np.diff(offsets))
     inner = ~last[:-1]
-    _check(inner & (following[:-1] != ids[1:]), following[:-1], "next_id", ids[1:], "the id of the next line", lines, name)
-    _check(positions != expected, positions, "position", expected, "counting from 1 in each word", lines, name)
-    for values, column in ((words, "word_id"), (folds, "fold")):
-        reason = "that of the line before, in the same word"
-        _check(inner & (values[:-1] != values[1:]), values[1:], column, values[:-1], reason, lines[1:], name)
+    same = "that of the line before, in the same word"
+    for bad, column, got, expected, reason, at in (
+        (inner & (following[:-1] != ids[1:]), "next_id", following[:-1], ids[1:], "the id of the next line", lines),
+        (positions != counted, "position", positions, counted, "counting from 1 in each word", lines),
+        (inner & (words[:-1] != words[1:]), "word_id", words[1:], words[:-1], same, lines[1:]),
+        (inner & (folds[:-1] != folds[1:]), "fold", folds[1:], folds[:-1], same, lines[1:]),
+    ):
+        if bad.any():
+            k = int(np.argmax(bad))
+            raise DataError(f"{name}:{at[k]}: expected {column} {expected[k]} ({reason}), got {got[k]}")
     return offsets
-
-
-def _check(
-    bad: npt.NDArray[np.bool_],
-    got: npt.NDArray[np.int64],
-    column: str,
-    expected: npt.NDArray[np.int64],
-    reason: str,
-    lines: npt.NDArray[np.int64],
-    name: str,
-) -> None:
-    if bad.any():
-        k = int(np.flatnonzero(bad)[0])
-        raise DataError(f"{name}:{lines[k]}: expected {column} {expected[k]} ({reason}), got {got[k]}")
 
 
 def _first_error(rows: list[str], lines: npt.NDArray[np.int64], name: str) -> DataError:

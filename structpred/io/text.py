@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from structpred.errors import DataError, ParameterError, StructpredError
-from structpred.io.opening import PathLike, Source, open_bytes, opened_file
+from structpred.io.opening import PathLike as PathLike
+from structpred.io.opening import Source, open_bytes, opened_file
 
 _SPLIT = 1 << 20
 
@@ -64,21 +65,6 @@ def quoted(line: str, limit: int = 60) -> str:
     """
     return repr(line if len(line) <= limit else line[:limit] + "...")
 
-
-__all__ = [
-    "PathLike",
-    "check_lines",
-    "decoded",
-    "numbered_pieces",
-    "open_output",
-    "plain_bytes",
-    "quoted",
-    "read_bytes",
-    "read_text",
-    "source_name",
-    "split_lines",
-    "stream_name",
-]
 
 #: a longer line is not a line of any format that is read here, and would take much memory to be taken apart
 LONGEST_LINE = 16 << 20
@@ -159,10 +145,12 @@ def read_bytes(path: Source, encoding: str = "utf-8") -> bytes:
         return stream.read().removeprefix(codecs.BOM_UTF8)
 
 
-def plain_bytes(data: bytes, name: str, encoding: str = "utf-8") -> bytes:
-    """Bytes of a file that are in memory as `read_bytes` gives them; raises as it does."""
-    with open_bytes(io.BytesIO(data), name, encoding) as stream:
-        return stream.read().removeprefix(codecs.BOM_UTF8)
+class HeldBytes(io.BytesIO):
+    """Bytes under the name of the file that they come from."""
+
+    def __init__(self, data: bytes, name: str) -> None:
+        super().__init__(data)
+        self.name = name
 
 
 def check_lines(data: bytes, name: str, longest: int = LONGEST_LINE) -> None:

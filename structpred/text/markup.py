@@ -83,6 +83,22 @@ def preformatted(data: str) -> Html:
     return tag("pre", data, style="font-family:monospace;line-height:1.3;white-space:pre;overflow-x:auto")
 
 
+class Shown:
+    """A result with a `table` in plain text, which is what `print` and notebooks show."""
+
+    def table(self) -> str:
+        """The result as plain text."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        """The table."""
+        return self.table()
+
+    def _repr_html_(self) -> str:
+        """The table, for notebooks."""
+        return preformatted(self.table())
+
+
 def scrolling(*parts: Any) -> Html:
     """Parts one after the other, for a notebook: what is wider than the page scrolls and is not cut."""
     return tag("div", *parts, style="max-width:100%;overflow-x:auto")

@@ -1,6 +1,5 @@
 """Rows of columns: their features by templates, and column files, read and written as `structpred predict` does."""
 
-import itertools
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
@@ -46,8 +45,7 @@ class Input:
             raise PredictorError(f"{name}: expected at least {settings['n_columns']} columns, got {corpus.n_columns}")
         if not widths or corpus.n_columns == widths[0]:
             self._refuse_running_text(corpus.column(settings["label_column"]), corpus.where(0))
-        labels = decode(self._rows(corpus), corpus.offsets)
-        return format_columns(corpus, [labels[a:b] for a, b in itertools.pairwise(corpus.offsets.tolist())])
+        return format_columns(corpus, corpus.nested(decode(self._rows(corpus), corpus.offsets)))
 
     def _refuse_running_text(self, labels: Sequence[str], where: str) -> None:
         """PredictorError where the column of the labels holds words; a placeholder there is not looked at."""

@@ -1,6 +1,5 @@
 """Feature dicts and feature strings, and CRFsuite's text, read and written as `structpred predict` does."""
 
-import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ from structpred.data.coalescing import coalesced
 from structpred.data.tokens import FeatureIndex, hashed, read_blocks
 from structpred.export.light.weights import Arrays, Decoder, Ints, PredictorError, Rows, texts_of
 from structpred.io.crfsuite import parse_crfsuite
+from structpred.io.text import label_lines
 from structpred.runtime.ranges import ends_of
 
 
@@ -38,6 +38,5 @@ class Input:
             rows = Rows(*coalesced(np.diff(read.indptr), ids, read.values))
         else:
             rows = self.rows(read.dicts(), read.offsets)
-        labels = decode(rows, read.offsets)
-        bounds = itertools.pairwise(read.offsets.tolist())
-        return "\n".join("".join(f"{label}\n" for label in labels[a:b]) for a, b in bounds)
+        labels = read.nested(decode(rows, read.offsets))
+        return label_lines(labels)

@@ -33,6 +33,16 @@ class Block:
     folds: dict[int, Integers] = field(default_factory=dict)
     keys: Integers = field(default_factory=lambda: np.empty(0, np.int64))
 
+    def digits(self) -> list[Integers]:
+        """The code of each atom in all features: the keys taken apart again, last atom first."""
+        keys, found = self.keys, list[Integers]()
+        for j in range(len(self.sizes) - 1, -1, -1):
+            keys, codes = np.divmod(keys, self.sizes[j])
+            found.append(codes)
+            if j in self.folds:
+                keys = self.folds[j][keys]
+        return found[::-1]
+
 
 class CorpusReading:
     """A corpus seen through fitted vocabularies: the code of any atom at every token, -1 where it has none."""

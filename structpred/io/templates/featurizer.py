@@ -174,21 +174,14 @@ class TemplateFeaturizer(CodedTemplates):
         return PackedSequences(indptr, indices, given, corpus.offsets, self.n_features, self.groups, self.group_names)
 
     def _block_names(self, block: Block) -> list[str]:
-        """Keys taken apart into their digits again, last atom first."""
-        template = self.templates[block.templates[0]]
-        keys, values = block.keys, []
-        for j in range(len(block.sizes) - 1, -1, -1):
-            atom = template.atoms[j]
-            entries = list(self._indexes[atom.column, atom.transform])
-            if template.pad:
-                entries = entries + [f"_B{sign}{k}" for sign in "-+" for k in range(1, self._padding + 1)]
-            keys, codes = np.divmod(keys, block.sizes[j])
+        template, values = self.templates[block.templates[0]], []
+        outside = [f"_B{sign}{k}" for sign in "-+" for k in range(1, self._padding + 1)] if template.pad else []
+        for atom, codes in zip(template.atoms, block.digits(), strict=True):
+            entries = [*self._indexes[atom.column, atom.transform], *outside]
             values.append([entries[code] for code in codes.tolist()])
-            if j in block.folds:
-                keys = block.folds[j][keys]
         if not values:
             return [template.render(())] * len(block.keys)
-        return [template.render(parts) for parts in zip(*reversed(values), strict=True)]
+        return [template.render(parts) for parts in zip(*values, strict=True)]
 
 
 def checked_corpus(corpus: ColumnCorpus | Iterable[Any], templates: Sequence[Template]) -> ColumnCorpus:
@@ -253,18 +246,14 @@ def merged_templates(parts: Sequence[CountedTemplates], min_count: int = 1) -> T
 
 def _digits(part: TemplateFeaturizer, number: int, new: TemplateFeaturizer) -> Integers:
     """The codes of the atoms of each feature of a block, as the new featurizer codes their strings: (features, atoms)."""
-    block = part._blocks[number]
-    keys, columns = block.keys, []
-    for j in range(len(block.sizes) - 1, -1, -1):
-        atom = part.templates[block.templates[0]].atoms[j]
+    block, columns = part._blocks[number], []
+    atoms = part.templates[block.templates[0]].atoms
+    for atom, size, codes in zip(atoms, block.sizes, block.digits(), strict=True):
         old, index = (one._indexes[atom.column, atom.transform] for one in (part, new))
         known = np.array([index[string] for string in old], dtype=np.int64)
-        outside = len(index) + np.arange(block.sizes[j] - len(old))  # what stands for places before and after a sentence
-        keys, codes = np.divmod(keys, block.sizes[j])
+        outside = len(index) + np.arange(size - len(old))  # what stands for places before and after a sentence
         columns.append(np.concatenate((known, outside))[codes])
-        if j in block.folds:
-            keys = block.folds[j][keys]
-    return np.stack(columns[::-1], axis=1) if columns else np.zeros((len(keys), 0), np.int64)
+    return np.stack(columns, axis=1) if columns else np.zeros((len(block.keys), 0), np.int64)
 
 
 def _keys(block: Any, digits: Integers) -> Integers:

@@ -1,18 +1,17 @@
 """Treebank formats: what each tab-separated column of a word line holds, which rules the lines keep, and open files in them."""
 
 import codecs
-import io
 import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import BinaryIO, NamedTuple
 
 from structpred.errors import DataError, ParameterError
 from structpred.io.opening import Source, open_bytes
-from structpred.io.text import check_lines, quoted, stream_name
+from structpred.io.text import HeldBytes, check_lines, quoted, stream_name
 
 
 @dataclass(frozen=True)
@@ -78,16 +77,13 @@ CONLL_U = TreebankFormat(
     single_root=True,
     spaced=(1, 2, 9),
 )
-CONLL_X = TreebankFormat(
+CONLL_X = replace(
+    CONLL_U,
     name="conllx",
     columns=("ID", "FORM", "LEMMA", "CPOSTAG", "POSTAG", "FEATS", "HEAD", "DEPREL", "PHEAD", "PDEPREL"),
-    form=1,
-    lemma=2,
-    upos=3,
-    xpos=4,
-    feats=5,
-    head=6,
-    deprel=7,
+    comments=False,
+    extended_ids=False,
+    single_root=False,
     spaced=(1, 2),  # eval07.pl takes them, and treebanks of the shared tasks have them
 )
 # The tree of CoNLL-2008 is one of the split forms (hyphenated words in parts); FORM is _ for the later parts.
@@ -271,14 +267,6 @@ def open_treebank(source: Source, encoding: str = "utf-8") -> Iterator[TreebankS
     name = stream_name(source)
     with open_bytes(source, name, encoding) as stream:
         yield TreebankSource(stream, name)
-
-
-class HeldBytes(io.BytesIO):
-    """Bytes under the name of the file that they come from."""
-
-    def __init__(self, data: bytes, name: str) -> None:
-        super().__init__(data)
-        self.name = name
 
 
 def held_treebank(source: Source, encoding: str = "utf-8") -> BinaryIO:

@@ -13,6 +13,7 @@ from structpred.errors import DataError
 from structpred.io.text import quoted
 from structpred.io.treebanks.formats import CONLL_U, TreebankFormat
 from structpred.io.treebanks.rules import Problem
+from structpred.runtime.ranges import ends_of, picked
 from structpred.text.markup import scrolling, table
 
 
@@ -114,10 +115,7 @@ class Treebank(Ragged):
 
     def where(self, word: int) -> str:
         """Where word number ``word`` of the treebank is, for messages: file and line, or sample and position."""
-        if self.line_numbers[word] > 0:
-            return f"{self.path}:{self.line_numbers[word]}"
-        sample = int(np.searchsorted(self.offsets, word, side="right")) - 1
-        return f"sample {sample}, position {word - int(self.offsets[sample])}"
+        return f"{self.path}:{self.line_numbers[word]}" if self.line_numbers[word] > 0 else self.place(word)
 
     def take(self, indices: npt.ArrayLike) -> "Treebank":
         """Some of the sentences, by number or by mask, in the order given, with their lines.
@@ -132,17 +130,12 @@ class Treebank(Ragged):
         chosen = np.where(chosen < 0, chosen + len(self), chosen)
         if chosen.size and not (chosen.min() >= 0 and chosen.max() < len(self)):
             raise DataError(f"{self.path} has {len(self)} sentences; expected numbers below that, got {np.asarray(indices)}")
-        lengths = self.lengths[chosen]
-        offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
-        words = np.repeat(self.offsets[:-1][chosen] - offsets[:-1], lengths) + np.arange(offsets[-1])
-        picked = words.tolist()
+        words, offsets = picked(self.offsets, chosen)
         blocks = [self.raw[self.bounds[i] : self.bounds[i + 1]] for i in chosen.tolist()]
         blocks = [_closed(block) for block in blocks[:-1]] + blocks[-1:]
-        bounds = np.concatenate(([0], np.cumsum([len(block) for block in blocks], dtype=np.int64))).astype(np.int64)
-        columns: dict[str, Any] = {}
-        for name in (*Sentence._fields, "labels"):
-            column = getattr(self, name)
-            columns[name] = [column[k] for k in picked]
+        bounds = ends_of(np.array(list(map(len, blocks)), np.int64))
+        names = (*Sentence._fields, "labels")
+        columns: dict[str, Any] = {name: list(map(getattr(self, name).__getitem__, words.tolist())) for name in names}
         where: dict[str, Any] = {"line_numbers": self.line_numbers[words], "raw": b"".join(blocks), "bounds": bounds}
         return replace(self, offsets=offsets, heads=self.heads[words], skipped=(), **columns, **where)
 
@@ -165,8 +158,8 @@ class Treebank(Ragged):
             _check_sample(i, sentence, tree, check_heads=trees is not None)
             blocks.append(_lines_of(sentence, tree))
         lengths = [len(sentence.forms) for sentence in sentences]
-        offsets = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64))).astype(np.int64)
-        bounds = np.concatenate(([0], np.cumsum([len(block) for block in blocks], dtype=np.int64))).astype(np.int64)
+        offsets = ends_of(np.array(lengths, np.int64))
+        bounds = ends_of(np.array(list(map(len, blocks)), np.int64))
         labels = ["_"] * int(offsets[-1])
         heads = np.full(offsets[-1], -1, np.int64)
         if trees:
