@@ -35,7 +35,7 @@ def solver_of(name: str) -> Any:
     from dataclasses import replace
 
     from structpred.nonconvex.alternating import AlternatingOptimisation
-    from structpred.nonconvex.names import resolve_solver
+    from structpred.nonconvex.search import resolve_solver
 
     solver = AlternatingOptimisation(starts=0) if name == "restarts" else resolve_solver(name)
     return replace(solver, max_inner=BUDGET)

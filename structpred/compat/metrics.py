@@ -20,23 +20,17 @@ def flat_accuracy_score(y_true: Sequences, y_pred: Sequences) -> float:
     >>> flat_accuracy_score([["A", "B"], ["A"]], [["A", "A"], ["A"]]) == 2 / 3
     True
     """
-    from sklearn.metrics import accuracy_score
-
-    return float(accuracy_score(*_flat(y_true, y_pred)))
+    return float(_over_tokens("accuracy_score", y_true, y_pred))
 
 
 def flat_precision_score(y_true: Sequences, y_pred: Sequences, **settings: Any) -> Any:
     """scikit-learn's precision_score over all tokens; settings are its own (average, labels, zero_division ...)."""
-    from sklearn.metrics import precision_score
-
-    return precision_score(*_flat(y_true, y_pred), **settings)
+    return _over_tokens("precision_score", y_true, y_pred, **settings)
 
 
 def flat_recall_score(y_true: Sequences, y_pred: Sequences, **settings: Any) -> Any:
     """scikit-learn's recall_score over all tokens; settings are its own."""
-    from sklearn.metrics import recall_score
-
-    return recall_score(*_flat(y_true, y_pred), **settings)
+    return _over_tokens("recall_score", y_true, y_pred, **settings)
 
 
 def flat_f1_score(y_true: Sequences, y_pred: Sequences, **settings: Any) -> Any:
@@ -45,23 +39,17 @@ def flat_f1_score(y_true: Sequences, y_pred: Sequences, **settings: Any) -> Any:
     >>> flat_f1_score([["A", "B"], ["A"]], [["A", "A"], ["A"]], average="micro") == 2 / 3
     True
     """
-    from sklearn.metrics import f1_score
-
-    return f1_score(*_flat(y_true, y_pred), **settings)
+    return _over_tokens("f1_score", y_true, y_pred, **settings)
 
 
 def flat_fbeta_score(y_true: Sequences, y_pred: Sequences, beta: float, **settings: Any) -> Any:
     """scikit-learn's fbeta_score over all tokens; settings are its own."""
-    from sklearn.metrics import fbeta_score
-
-    return fbeta_score(*_flat(y_true, y_pred), beta=beta, **settings)
+    return _over_tokens("fbeta_score", y_true, y_pred, beta=beta, **settings)
 
 
 def flat_classification_report(y_true: Sequences, y_pred: Sequences, labels: Sequence[Any] | None = None, **settings: Any) -> Any:
     """scikit-learn's classification_report over all tokens: a text, or a dict with output_dict=True."""
-    from sklearn.metrics import classification_report
-
-    return classification_report(*_flat(y_true, y_pred), labels=labels, **settings)
+    return _over_tokens("classification_report", y_true, y_pred, labels=labels, **settings)
 
 
 def sequence_accuracy_score(y_true: Sequences, y_pred: Sequences) -> float:
@@ -75,9 +63,13 @@ def sequence_accuracy_score(y_true: Sequences, y_pred: Sequences) -> float:
     return right / len(y_true) if len(y_true) else 0.0
 
 
-def _flat(y_true: Sequences, y_pred: Sequences) -> tuple[list[Any], list[Any]]:
+def _over_tokens(name: str, y_true: Sequences, y_pred: Sequences, **settings: Any) -> Any:
+    """A function of scikit-learn, which is expensive to load, over all tokens."""
+    import sklearn.metrics
+
     _check(y_true, y_pred)
-    return list(chain.from_iterable(map(_plain, y_true))), list(chain.from_iterable(map(_plain, y_pred)))
+    flat = (list(chain.from_iterable(map(_plain, sequences))) for sequences in (y_true, y_pred))
+    return getattr(sklearn.metrics, name)(*flat, **settings)
 
 
 def _check(y_true: Sequences, y_pred: Sequences) -> None:

@@ -11,7 +11,7 @@ from structpred.core.types import Integers
 from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import DataError
 from structpred.io.multilabel.data import MultiLabelData
-from structpred.models.fields.label_inputs import as_indicator, example_accuracy
+from structpred.models.fields.label_field import as_indicator, example_accuracy
 from structpred.text.markup import Shown, scrolling, table
 
 

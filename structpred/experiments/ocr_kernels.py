@@ -13,7 +13,7 @@ from structpred.core.types import Integers
 from structpred.features.positions import PositionFeatures
 from structpred.io.ocr import OcrWords
 from structpred.models.kernels.functions import RBF, B1Spline, Linear, Polynomial, ProductKernel
-from structpred.models.kernels.grams import checked_gram
+from structpred.models.kernels.gram import checked_gram
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.part_losses import Hamming
 from structpred.objectives.regularisers.l2 import L2

@@ -26,24 +26,9 @@ if TYPE_CHECKING:
     from structpred.models.structured import StructuredPredictor
 
 __all__ = [
-    "ChainLabeler",
-    "DecisionModel",
-    "DependencyParser",
-    "GaussianProcessLabeler",
-    "GraphLabeler",
-    "HierarchicalMultiLabel",
-    "KernelChainLabeler",
-    "LatentSVM",
-    "LinearClassifier",
-    "LinearOrdinal",
-    "LinearRegressor",
-    "MultiLabelMRF",
-    "RandomFeatures",
-    "RobustSVM",
-    "SemiSupervisedSVM",
-    "SimilarityFeatures",
-    "StructuredPredictor",
-    "load",
-]
+    "ChainLabeler", "DecisionModel", "DependencyParser", "GaussianProcessLabeler", "GraphLabeler", "HierarchicalMultiLabel",
+    "KernelChainLabeler", "LatentSVM", "LinearClassifier", "LinearOrdinal", "LinearRegressor", "MultiLabelMRF", "RandomFeatures",
+    "RobustSVM", "SemiSupervisedSVM", "SimilarityFeatures", "StructuredPredictor", "load",
+]  # fmt: skip
 
 __getattr__, __dir__ = lazy_names(__name__, FILES)

@@ -19,16 +19,15 @@ from structpred.core.types import Floats, Integers
 from structpred.errors import DataError, ParameterError
 from structpred.models.base import seed_of
 from structpred.models.bundles import COMMON, OBJECT, computed, read_own, restored, write_model
-from structpred.models.kernels.functions import Precomputed, resolve_kernel, restored_complete, saved
+from structpred.models.kernels.functions import Kernel, Precomputed, resolve_kernel, restored_complete, saved
 from structpred.models.kernels.random_features import RandomFeatures
-from structpred.models.kernels.spaces import Columns, KernelMatrix, landmarks
 from structpred.models.settings import settings_of
 from structpred.models.sklearn_bridge import NotFittedError, refusals
+from structpred.nonconvex.feature_problem import FeatureProblem
 from structpred.nonconvex.latent import LatentProblem
-from structpred.nonconvex.latent_search import LatentSolution
-from structpred.nonconvex.names import solvers
-from structpred.nonconvex.problem import SemiSupervisedProblem
-from structpred.nonconvex.search import Level, Solution, Solver
+from structpred.nonconvex.problem import Inner, SemiSupervisedProblem
+from structpred.nonconvex.ramp import RampFeatureProblem, RampLossProblem
+from structpred.nonconvex.search import Level, Solution, Solver, solvers
 from structpred.runtime.memory import check_fits
 from structpred.runtime.standard_error import say
 from structpred.storage.bundles import Bundle
@@ -50,9 +49,82 @@ from structpred.storage.schema import (
 )
 from structpred.trainers.running.progress import checked_verbose
 
-Problem = TypeVar("Problem", SemiSupervisedProblem, LatentProblem)
-#: kernel values that are held at once when rows are scored
+#: kernel values that are held at once
 _BLOCK = 1 << 22
+
+
+class KernelMatrix:
+    """The kernel matrix of the training points."""
+
+    def __init__(self, gram: Floats, kernel: Kernel) -> None:
+        self.gram, self.kernel = gram, kernel
+
+    def problem(self, signs: Integers, C: float, C2: float, positives: int | None) -> SemiSupervisedProblem:
+        """The problem for these labels."""
+        return SemiSupervisedProblem(self.gram, signs, C, C2, positives)
+
+    def ramp_problem(self, signs: Integers, C: float, cap: float) -> RampLossProblem:
+        """The problem of these labels that finds the points to discard."""
+        return RampLossProblem(self.gram, signs, C, cap)
+
+    def expansion(self, found: list[Inner]) -> tuple[Integers, Floats, Floats]:
+        """(support vectors, their coefficients, offsets)."""
+        beta = np.array([inner.beta for inner in found])
+        support = np.flatnonzero(beta.any(axis=0))
+        return support, beta[:, support], np.array([inner.b for inner in found])
+
+
+class Columns:
+    """Features in place of the kernel matrix, as float32.
+
+    kernel: what scores new rows. support: the training rows whose kernel values it needs; None: it transforms rows to features.
+    turn: from kernel values to features; None where they are the same.
+    """
+
+    def __init__(
+        self, features: npt.NDArray[np.float32], kernel: Any, support: Integers | None = None, turn: Floats | None = None
+    ) -> None:
+        self.features, self.kernel, self.support, self.turn = features, kernel, support, turn
+
+    def problem(self, signs: Integers, C: float, C2: float, positives: int | None) -> FeatureProblem:
+        """The problem for these labels."""
+        return FeatureProblem(self.features, signs, C, C2, positives)
+
+    def ramp_problem(self, signs: Integers, C: float, cap: float) -> RampFeatureProblem:
+        """The problem of these labels that finds the points to discard."""
+        return RampFeatureProblem(self.features, signs, C, cap)
+
+    def expansion(self, found: list[Inner]) -> tuple[Integers, Floats, Floats]:
+        """(landmarks, their coefficients or those of the features, offsets)."""
+        from structpred.nonconvex._dual_kernels import weights
+
+        w = np.array([weights(self.features, inner.beta) for inner in found])
+        return self.from_weights(w, np.array([inner.beta.sum() for inner in found]))
+
+    def from_weights(self, w: Floats, b: Floats) -> tuple[Integers, Floats, Floats]:
+        """As `expansion`, for weights of the features (n_outputs, m) and offsets."""
+        support = np.zeros(0, np.int64) if self.support is None else self.support
+        return support, w if self.turn is None else w @ self.turn.T, b
+
+
+def landmarks(rows: Any, kernel: Kernel, n_components: Any, seed: int) -> Columns:
+    """phi(x) = S^-1/2 U' k(landmarks, x) with k(landmarks, landmarks) = U S U' (Williams & Seeger 2001)."""
+    if isinstance(n_components, bool) or not isinstance(n_components, int | np.integer) or n_components < 1:
+        raise ParameterError(f"n_components must be None or a whole number >= 1, got {n_components!r}")
+    n, size = rows.shape[0], min(int(n_components), rows.shape[0])
+    check_fits(8 * n * size, f"{size:,} features of {n:,} points")
+    chosen: Integers = np.sort(np.random.default_rng(seed).choice(n, size, replace=False))
+    base = rows[chosen]
+    values, vectors = np.linalg.eigh(kernel(base, base))
+    kept = values > 1e-8 * values[-1]
+    turn = vectors[:, kept] / np.sqrt(values[kept])
+    features, step = np.empty((n, int(kept.sum())), np.float32), max(1, _BLOCK // size)
+    for a in range(0, n, step):
+        features[a : a + step] = kernel(rows[a : a + step], base) @ turn
+    return Columns(features, kernel, chosen, turn)
+
+
+Problem = TypeVar("Problem", SemiSupervisedProblem, LatentProblem)
 LEVELS: tuple[Level, ...] = ("local", "eps-global", "global")  # from the weakest
 LABEL = AnyOf((Text(), Flag(), Whole(-(2**63), 2**63 - 1), Number()))
 
@@ -121,7 +193,7 @@ class KernelMachine(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
             problem.told = _tell
         return problem
 
-    def _keep_report(self, found: Solution | LatentSolution) -> None:
+    def _keep_report(self, found: Solution) -> None:
         """Set what the solver says. That no objective is below zero is no bound that it has found."""
         self.objective_, self.level_ = found.objective, found.level
         self.lower_bound_ = found.lower_bound if found.lower_bound > 0.0 else None

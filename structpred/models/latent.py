@@ -9,12 +9,11 @@ import numpy as np
 from structpred.core.types import Floats, Integers
 from structpred.errors import DataError, ParameterError
 from structpred.models.base import checked_C, seed_of
-from structpred.models.kernel_machine import KernelMachine, machine_header
-from structpred.models.kernels.spaces import Columns
+from structpred.models.kernel_machine import Columns, KernelMachine, machine_header
 from structpred.nonconvex.latent import FeatureSpace, GramSpace, LatentProblem, Space
 from structpred.nonconvex.latent_search import LatentSolver
-from structpred.nonconvex.names import resolve_solver
 from structpred.nonconvex.problem import checked_gram
+from structpred.nonconvex.search import resolve_solver
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Array, Number, Plain, Whole, array_of
 

@@ -13,7 +13,7 @@ from structpred.features.parts import PartFeatures
 from structpred.models.base import checked_sample_weight
 from structpred.models.output_scores import checked_scoring
 from structpred.models.part_inputs import PartInput, as_labels, as_list, split_instances
-from structpred.models.partial_outputs import split_partial, task_of
+from structpred.models.partial import split_partial, task_of
 from structpred.models.settings import checked_oracle, resolve_loss
 from structpred.models.sharding import Columns, Further, refuse_classes, refuse_token_weight
 from structpred.task.task import Task

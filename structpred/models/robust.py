@@ -10,8 +10,7 @@ from structpred.errors import DataError
 from structpred.models.base import checked_C, seed_of
 from structpred.models.kernel_machine import KernelMachine, machine_header
 from structpred.nonconvex.branch_and_bound import EXACT
-from structpred.nonconvex.names import resolve_solver
-from structpred.nonconvex.search import Search, Solver
+from structpred.nonconvex.search import Search, Solver, resolve_solver
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Array, Field, Number, Plain, array_of, maybe
 

@@ -11,8 +11,7 @@ from structpred.core.result import History
 from structpred.errors import DataError, ParameterError
 from structpred.models.base import checked_C, seed_of
 from structpred.models.kernel_machine import LABEL, LEVELS, KernelMachine, machine_header
-from structpred.nonconvex.names import resolve_solver
-from structpred.nonconvex.search import Solution, Solver
+from structpred.nonconvex.search import Solution, Solver, resolve_solver
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Field, ListOf, Number, Plain
 

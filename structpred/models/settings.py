@@ -1,13 +1,14 @@
-"""Names that users give in place of objects: trainers, losses and regularisers."""
+"""What users give: names in place of trainers, losses and regularisers, and held-out data."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
 from structpred.core.costs import Cost, missing_method
 from structpred.core.oracle import Oracle
 from structpred.core.regulariser import Regulariser
-from structpred.errors import ParameterError
+from structpred.errors import DataError, ParameterError
 from structpred.objectives.names import losses
 from structpred.objectives.regularisers.names import regularisers
 from structpred.text.suggestions import named
@@ -107,3 +108,20 @@ def settings_of(thing: Any) -> dict[str, Any] | str:
         return thing
     plain = {key: value for key, value in getattr(thing, "__dict__", {}).items() if isinstance(value, bool | int | float | str)}
     return {"class": type(thing).__name__, "settings": plain}
+
+
+def dev_parts(dev: Any, names: str) -> tuple[Any, ...]:
+    """The held-out data as a tuple of as many parts as there are names; ParameterError for anything else."""
+    if not isinstance(dev, tuple | list) or len(dev) != len(names.split(",")):
+        came = f"{len(dev)} of them" if isinstance(dev, tuple | list) else type(dev).__name__
+        raise ParameterError(f"dev: expected a tuple ({names}), got {came}")
+    return tuple(dev)
+
+
+@contextmanager
+def about_dev() -> Iterator[None]:
+    """Errors in the held-out data say that they are in the held-out data."""
+    try:
+        yield
+    except DataError as error:
+        raise DataError(f"dev: {error}") from error

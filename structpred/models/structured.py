@@ -15,18 +15,23 @@ from structpred.core.weights import Vector
 from structpred.models.base import StructuredEstimator, as_floats
 from structpred.models.bundles import COMMON, restore_weights, restored
 from structpred.models.chain.decoding import checked_k
-from structpred.models.explained_parts import explain_parts
-from structpred.models.explanations import Explanation
-from structpred.models.held_out import about_dev, dev_parts
+from structpred.models.explanations import Explanation, explain_parts
 from structpred.models.inspections import WeightInspection, top_weights
 from structpred.models.output_scores import OutputScores, Scoring, checked_scoring
 from structpred.models.part_inputs import PartInput, as_labels, as_list, split_instances
 from structpred.models.part_sharding import PartSharding, part_task
-from structpred.models.settings import checked_oracle, resolve_loss
+from structpred.models.settings import about_dev, checked_oracle, dev_parts, resolve_loss
 from structpred.models.signs import NameTable
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Field, Record, Text, Whole, maybe
 from structpred.task.inference import Inference
+
+
+def _name_of(scoring: Any) -> str | None:
+    """A name as it is; a function as a text that no setting accepts."""
+    if scoring is None or isinstance(scoring, str):
+        return scoring
+    return f"{getattr(scoring, '__name__', type(scoring).__name__)} (a function that model files do not hold; give it again)"
 
 
 @dataclass(eq=False, repr=False)
@@ -103,18 +108,18 @@ class StructuredPredictor(StructuredEstimator, _OracleFirst):
         **COMMON,
         "oracle": Text(),  # its class: the file does not hold it
         "n_weights": Field(Whole(0, 2**40), default=None),
-        "scoring": Field(maybe(Text()), default=None),
+        "scoring": Field(maybe(Text()), "scoring", _name_of, default=None),
     })  # fmt: skip
 
     def _contents(self) -> Bundle:
         found, oracle = super()._contents(), type(self.oracle).__qualname__
-        found.header |= {"oracle": oracle, "n_weights": len(self.coef_), "scoring": _name_of(self.scoring)}
+        found.header |= {"oracle": oracle, "n_weights": len(self.coef_)}
         found.texts = {} if self.feature_names_ is None else {"feature_names": self.feature_names_}
         return found
 
     @classmethod
     def _from_bundle(cls, head: dict[str, Any], bundle: Bundle, oracle: Any) -> Self:
-        model = restored(cls, head, oracle=oracle, scoring=head["scoring"])
+        model = restored(cls, head, oracle=oracle)
         restore_weights(model, bundle.arrays, head["n_weights"])
         names, n = bundle.texts.get("feature_names"), len(model.coef_)
         if names is not None and not len(set(names)) == len(names) == n:
@@ -244,13 +249,6 @@ class StructuredPredictor(StructuredEstimator, _OracleFirst):
         if loss is not None:
             model.loss = loss if isinstance(loss, str) else resolve_loss(loss)
         return model
-
-
-def _name_of(scoring: Any) -> str | None:
-    """A name as it is; a function as a text that no setting accepts."""
-    if scoring is None or isinstance(scoring, str):
-        return scoring
-    return f"{getattr(scoring, '__name__', type(scoring).__name__)} (a function that model files do not hold; give it again)"
 
 
 def _read(input_: PartInput, oracle: Oracle, X: Any, shapes: Any) -> Inference:

@@ -8,7 +8,7 @@ import numpy as np
 from structpred.core.types import Floats, Integers
 from structpred.errors import ParameterError
 from structpred.nonconvex.problem import Inner
-from structpred.nonconvex.search import LOOSE, Level, Search, Solution, Solver
+from structpred.nonconvex.search import Level, Search, Solution, Solver
 
 #: how much of the objective "no labels are better" leaves out where a proof is called global
 EXACT = 1e-6
@@ -93,7 +93,7 @@ class Tree:
         self._decide(node)
         self.nodes += 1
         self.deepest = max(self.deepest, node.depth)
-        inner = search.solve((self.labels > 0).astype(float), (self.labels < 0).astype(float), inner, LOOSE, cutoff)
+        inner = search.solve((self.labels > 0).astype(float), (self.labels < 0).astype(float), start=inner, stop_at=cutoff)
         if inner.objective >= cutoff:
             self.pruned_bound = min(self.pruned_bound, inner.objective)
             return

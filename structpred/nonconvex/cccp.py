@@ -33,7 +33,7 @@ class CCCP(Solver):
 
 def _convex_step(search: Search, p: Floats) -> Inner:
     """The classifier of the convex problem: gamma = beta - C2 s in [-C2, C2] at unlabelled points, bent at 0."""
-    from structpred.nonconvex._smo_kernels import smo
+    from structpred.nonconvex._dual_kernels import smo
 
     problem = search.problem
     search.n_inner += 1

@@ -53,7 +53,7 @@ class FeatureProblem(SemiSupervisedProblem):
 
     def weights(self, inner: Inner) -> Floats:
         """w, with the weight of the constant last."""
-        from structpred.nonconvex._ascent_kernels import weights
+        from structpred.nonconvex._dual_kernels import weights
 
         return np.asarray(weights(self.features, inner.beta))
 
@@ -61,7 +61,7 @@ class FeatureProblem(SemiSupervisedProblem):
         self, upper: Floats, lower: Floats, start: Inner | None = None, tol: float = 1e-3, stop_at: float = np.inf
     ) -> Inner:
         """By dual coordinate ascent, to the accuracy of this problem."""
-        from structpred.nonconvex._ascent_kernels import ascend, values, weights
+        from structpred.nonconvex._dual_kernels import ascend, values, weights
 
         is_kept = tol < _KEPT
         rng, share = np.random.default_rng(0), self.accuracy * (1.0 if is_kept else _FINER)

@@ -8,7 +8,8 @@ import numpy as np
 from structpred.core.types import Floats, Integers
 from structpred.errors import ParameterError
 from structpred.nonconvex.latent import LatentInner, LatentProblem
-from structpred.nonconvex.latent_search import LatentSearch, LatentSolution, LatentSolver, clusters
+from structpred.nonconvex.latent_search import LatentSearch, LatentSolver, clusters
+from structpred.nonconvex.search import Solution
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class LatentPDM(LatentSolver):
     degree: float = 0.02
     idle: int = 3
 
-    def _run(self, search: LatentSearch, rng: np.random.Generator, start: Floats) -> LatentSolution:
+    def _run(self, search: LatentSearch, rng: np.random.Generator, start: Floats) -> Solution:
         if not self.degree > 0.0 or self.idle < 1:
             raise ParameterError(f"LatentPDM: expected degree > 0 and idle >= 1, got {self.degree!r} and {self.idle!r}")
         together = search.climb(search.problem.vertex(search.problem.inside.argmax(axis=1)))
@@ -60,7 +61,7 @@ class LatentPDM(LatentSolver):
         for _ in range(max(6, round(self.degree * len(p)))):
             if search.exhausted:
                 break
-            at_q = search.solve(propose(problem, p, rng), inner)
+            at_q = search.solve(propose(problem, p, rng), start=inner)
             u = problem.best_vertex(problem.gradient(at_q))
             found.append((problem.primal(at_q, u), u, at_q))
         for _, u, at_q in sorted(found, key=lambda one: one[0])[:3]:

@@ -1,37 +1,22 @@
-"""Solvers of the support vector machine with hidden states: alternation, annealing, single changes, and probes."""
+"""Solvers of the support vector machine with hidden states: alternation, annealing, single changes, branch and bound."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from structpred.core.types import Floats, Integers
 from structpred.errors import ParameterError
+from structpred.nonconvex.branch_and_bound import EXACT
 from structpred.nonconvex.latent import LatentInner, LatentProblem
-from structpred.nonconvex.search import Incumbent, Level
+from structpred.nonconvex.search import Incumbent, Solution
 
-#: gaps, as shares of the objective: of states that are only looked at, and of those that are kept
-LOOSE, TIGHT = 1e-2, 1e-6
+#: the gap of states that are kept, as a share of the objective
+TIGHT = 1e-6
 #: of more rows than this, states are kept with this gap: a millionth would take most of the time
 _MANY, _MANY_TIGHT = 5_000, 1e-3
-
-
-@dataclass(frozen=True)
-class LatentSolution:
-    """The states found, their classifier, and what is proven of them: as `structpred.nonconvex.search.Solution`.
-
-    states: (n,) a state of each row's group.
-    """
-
-    states: Integers
-    inner: LatentInner
-    objective: float
-    lower_bound: float
-    level: Level
-    history: list[dict[str, Any]]
-    n_inner: int
 
 
 class LatentSearch(Incumbent):
@@ -44,17 +29,6 @@ class LatentSearch(Incumbent):
         tight = TIGHT if problem.shape[0] <= _MANY else _MANY_TIGHT
         super().__init__(problem, max_inner, tight, np.zeros(problem.shape))
 
-    def solve(self, p: Floats, start: LatentInner | None = None, tol: float = LOOSE, stop_at: float = np.inf) -> LatentInner:
-        """An inner problem, counted."""
-        self.n_inner += 1
-        return self.problem.solve(p, start, tol, stop_at)
-
-    def solution(self, level: Level = "local", lower_bound: float = 0.0) -> LatentSolution:
-        """What the solver returns."""
-        assert self.inner is not None
-        bound = min(lower_bound, self.objective)
-        return LatentSolution(self.p.argmax(axis=1), self.inner, self.objective, bound, level, self.history, self.n_inner)
-
 
 @dataclass(frozen=True)
 class LatentSolver(ABC):
@@ -64,7 +38,7 @@ class LatentSolver(ABC):
     name: ClassVar[str] = ""
     max_inner: int = 500
 
-    def solve(self, problem: LatentProblem, seed: int = 0, start: npt.ArrayLike | None = None) -> LatentSolution:
+    def solve(self, problem: LatentProblem, seed: int = 0, start: npt.ArrayLike | None = None) -> Solution:
         """The best states that it finds.
 
         start: (n,) a state of each row's group, to begin with; None: clusters of each group's rows.
@@ -76,11 +50,11 @@ class LatentSolver(ABC):
         if problem.inside.sum(axis=1).max() == 1:
             search.offer(p, None, "one state each")
             assert search.inner is not None
-            return search.solution("global", search.inner.objective)
+            return search.solution("global", min(search.inner.objective, search.objective))
         return self._run(search, rng, p)
 
     @abstractmethod
-    def _run(self, search: LatentSearch, rng: np.random.Generator, start: Floats) -> LatentSolution:
+    def _run(self, search: LatentSearch, rng: np.random.Generator, start: Floats) -> Solution:
         """Offer states to the search until the budget is used up, or sooner."""
 
 
@@ -91,7 +65,7 @@ class Alternation(LatentSolver):
     name: ClassVar[str] = "cccp"
     starts: int = 1
 
-    def _run(self, search: LatentSearch, rng: np.random.Generator, start: Floats) -> LatentSolution:
+    def _run(self, search: LatentSearch, rng: np.random.Generator, start: Floats) -> Solution:
         if self.starts < 1:
             raise ParameterError(f"Alternation: starts must be >= 1, got {self.starts!r}")
         for k in range(self.starts):
@@ -113,14 +87,14 @@ class DeterministicAnnealing(LatentSolver):
     last: float = 0.02
     steps: int = 20
 
-    def _run(self, search: LatentSearch, rng: np.random.Generator, start: Floats) -> LatentSolution:
+    def _run(self, search: LatentSearch, rng: np.random.Generator, start: Floats) -> Solution:
         if not (0.0 < self.last <= self.first and self.steps >= 1):
             raise ParameterError(f"DeterministicAnnealing: expected 0 < last <= first, steps >= 1, got {self!r}")
         inside = search.problem.inside
         p = start + 0.5 * inside / inside.sum(axis=1, keepdims=True)
         p, inner = p / p.sum(axis=1, keepdims=True), None
         for T in np.geomspace(self.first, self.last, self.steps):
-            inner = search.solve(p, inner)
+            inner = search.solve(p, start=inner)
             scores = np.where(inside, inner.scores, -np.inf)
             p = np.exp((scores - scores.max(axis=1, keepdims=True)) / T)
             p /= p.sum(axis=1, keepdims=True)
@@ -139,7 +113,7 @@ class SingleChanges(LatentSolver):
 
     name: ClassVar[str] = "local_search"
 
-    def _run(self, search: LatentSearch, rng: np.random.Generator, start: Floats) -> LatentSolution:
+    def _run(self, search: LatentSearch, rng: np.random.Generator, start: Floats) -> Solution:
         search.offer(*search.climb(start), "climbed")
         found = True
         while found and not search.exhausted:
@@ -184,3 +158,67 @@ def clusters(problem: LatentProblem, rng: np.random.Generator) -> Floats:
             states[own[away < nearest]] = state
             nearest = np.minimum(nearest, away)
     return problem.vertex(states)
+
+
+class _Node(NamedTuple):
+    """States decided so far (-1: open), and the solution of the parent."""
+
+    states: Integers
+    parent: LatentInner
+
+
+@dataclass(frozen=True)
+class LatentBranchAndBound(LatentSolver):
+    """Depth-first search for the best states, with the objective of the rows decided so far as the lower bound.
+
+    The next row is that which loses most; its states are tried from the best one on. States of one group differ in their names
+    only, so of those that no row has yet one is tried. max_inner: the most inner problems; the best states so far are then
+    returned, "local", with the least bound of what was not looked at. It proves tens of rows, not hundreds.
+    """
+
+    name: ClassVar[str] = "branch_and_bound"
+    max_inner: int = 100_000
+
+    def _run(self, search: LatentSearch, rng: np.random.Generator, start: Floats) -> Solution:
+        problem = search.problem
+        search.offer(*search.climb(start), "start")
+        nothing = problem.solve(np.zeros(problem.shape))
+        todo, bound = [_Node(np.full(len(problem.groups), -1), nothing)], np.inf
+        while todo and not search.exhausted:
+            node = todo.pop()
+            cutoff = search.objective * (1.0 - EXACT)
+            inner = search.solve(decided(problem, node.states), start=node.parent, tol=TIGHT, stop_at=cutoff)
+            if inner.objective >= cutoff:
+                bound = min(bound, inner.objective)
+                continue
+            losses = np.where(node.states < 0, problem.losses(inner), -1.0)
+            i = int(losses.argmax())
+            if losses[i] <= 0.0:  # nothing is open, or what is open costs nothing: these are the best states below this node
+                search.offer(
+                    problem.best_vertex(np.where(decided(problem, node.states) > 0.0, np.inf, inner.scores)), inner, "leaf"
+                )
+                bound = min(bound, inner.objective)
+                continue
+            for state in _candidates(problem, node.states, inner, i):
+                below = node.states.copy()
+                below[i] = state
+                todo.append(_Node(below, inner))
+        proven = not todo
+        bound = min([bound, search.objective, *(node.parent.objective for node in todo)])
+        return search.solution("global" if proven else "local", bound)
+
+
+def decided(problem: LatentProblem, states: Integers) -> Floats:
+    """p with the states that are decided; weights of open rows are zero."""
+    p = np.zeros(problem.shape)
+    there = np.flatnonzero(states >= 0)
+    p[there, states[there]] = 1.0
+    return p
+
+
+def _candidates(problem: LatentProblem, states: Integers, inner: LatentInner, i: int) -> list[int]:
+    """The states of row i to try, the best last: those of its group that have rows, and one that has none."""
+    own = np.flatnonzero(problem.inside[i])
+    used = np.isin(own, states)
+    found = [*own[used].tolist(), *own[~used][:1].tolist()]
+    return sorted(found, key=lambda state: float(inner.scores[i, state]))

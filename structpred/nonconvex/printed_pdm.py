@@ -7,7 +7,7 @@ import numpy as np
 
 from structpred.core.types import Floats
 from structpred.errors import ParameterError
-from structpred.nonconvex.probes import reach
+from structpred.nonconvex.pdm import reach
 from structpred.nonconvex.regions import gradient_vertices
 from structpred.nonconvex.search import LOOSE, Search, Solution, Solver, random_labels
 

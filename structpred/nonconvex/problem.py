@@ -146,7 +146,7 @@ class SemiSupervisedProblem:
         self, upper: Floats, lower: Floats, start: Inner | None = None, tol: float = 1e-3, stop_at: float = np.inf
     ) -> Inner:
         """As `solve`, for boxes."""
-        from structpred.nonconvex._smo_kernels import smo
+        from structpred.nonconvex._dual_kernels import smo
 
         beta = np.zeros(self.n) if start is None else feasible(start.beta, upper, lower)
         same = start is not None and np.array_equal(beta, start.beta)
@@ -229,7 +229,7 @@ class SemiSupervisedProblem:
         It is that of a support vector machine with the loss 1 + |h| on unlabelled points, whose dual is
         max y_l' beta_l - 1/2 beta' K beta + C2 u with |beta_u| <= C2 and sum(beta) = 0; p = (1 + beta_u / C2) / 2.
         """
-        from structpred.nonconvex._smo_kernels import smo
+        from structpred.nonconvex._dual_kernels import smo
 
         # h = -1 for a shift of the unlabelled slopes: a box [0, 2 C2] has the slope +1 throughout, so f starts at K beta + 1
         upper, lower = self._upper.copy(), self._lower.copy()

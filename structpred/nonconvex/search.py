@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -10,6 +11,8 @@ import numpy.typing as npt
 from structpred.core.types import Floats
 from structpred.errors import ParameterError
 from structpred.nonconvex.problem import Inner, SemiSupervisedProblem
+from structpred.runtime.discovery import public_subclasses
+from structpred.text.suggestions import named
 
 #: how far the slopes of an inner problem may differ: of labels that are only looked at, and of those that are kept
 LOOSE, TIGHT = 1e-2, 1e-8
@@ -21,9 +24,9 @@ Level = Literal["global", "eps-global", "local"]
 
 @dataclass(frozen=True)
 class Solution:
-    """The labels found, their classifier, and what is proven of them.
+    """The labels or hidden states found, their classifier, and what is proven of them.
 
-    p: (u,) weights of label +1 of the unlabelled points, 0 or 1. inner: the classifier.
+    p: weights, 0 or 1: (u,) of label +1 of the unlabelled points, or (n, K) of the states of each row. inner: the classifier.
     objective: the primal objective of the classifier with these labels. lower_bound <= the least objective <= objective.
     level: "global": branch and bound has shown that no labels are better by more than a millionth; "eps-global": by more than the
     share eps that was asked for; "local": neither, whatever the search. history: a row for each improvement, with
@@ -32,7 +35,7 @@ class Solution:
     """
 
     p: Floats
-    inner: Inner
+    inner: Any
     objective: float
     lower_bound: float
     level: Level
@@ -44,6 +47,11 @@ class Solution:
     def labels(self) -> npt.NDArray[np.int64]:
         """+1 or -1 for each unlabelled point."""
         return np.where(self.p >= 0.5, 1, -1)
+
+    @property
+    def states(self) -> npt.NDArray[np.int64]:
+        """(n,) a state of each row's group."""
+        return np.asarray(self.p.argmax(axis=1))
 
 
 @dataclass(frozen=True)
@@ -81,10 +89,10 @@ class Solver(ABC):
         """Offer labels to the search until the budget is used up, or sooner. start: labels, 0 and 1, within the balance."""
 
 
-class Incumbent(ABC):
+class Incumbent:
     """What every search keeps: counts inner problems, keeps the best weights p, and never lets them become worse.
 
-    problem: one with `primal`, `gradient`, `best_vertex` and `told`. tol: for solutions that are kept. p: to begin with.
+    problem: one with `solve`, `primal`, `gradient`, `best_vertex` and `told`. tol: for solutions that are kept. p: to begin with.
     """
 
     problem: Any
@@ -101,9 +109,10 @@ class Incumbent(ABC):
         """Whether the budget is used up."""
         return self.n_inner >= self.max_inner
 
-    @abstractmethod
-    def solve(self, p: Floats, /, *, start: Any = None, tol: float = LOOSE) -> Any:
-        """An inner problem, counted."""
+    def solve(self, *weights: Floats, start: Any = None, tol: float = LOOSE, stop_at: float = np.inf) -> Any:
+        """An inner problem for these weights of labels or states, counted."""
+        self.n_inner += 1
+        return self.problem.solve(*weights, start=start, tol=tol, stop_at=stop_at)
 
     def offer(self, p: Floats, start: Any, event: str) -> bool:
         """Solve tightly for p and keep it if its objective is lower than the best; whether it was."""
@@ -136,6 +145,11 @@ class Incumbent(ABC):
             p, inner = better, found
         return p, inner
 
+    def solution(self, level: Level = "local", lower_bound: float | None = None, **report: float) -> Solution:
+        """What the solver returns. lower_bound: 0 where none is known."""
+        assert self.inner is not None
+        return Solution(self.p, self.inner, self.objective, lower_bound or 0.0, level, self.history, self.n_inner, report)
+
 
 class Search(Incumbent):
     """The state of one run over labels."""
@@ -146,13 +160,6 @@ class Search(Incumbent):
     def __init__(self, problem: SemiSupervisedProblem, max_inner: int, tol: float = TIGHT) -> None:
         super().__init__(problem, max_inner, tol, np.zeros(problem.u))
         self._root: Inner | None = None
-
-    def solve(
-        self, plus: Floats, minus: Floats | None = None, start: Inner | None = None, tol: float = LOOSE, stop_at: float = np.inf
-    ) -> Inner:
-        """An inner problem, counted."""
-        self.n_inner += 1
-        return self.problem.solve(plus, minus, start, tol, stop_at)
 
     def root(self) -> Inner:
         """The classifier of the labelled points alone; no labels of the others have a lower objective."""
@@ -166,13 +173,13 @@ class Search(Incumbent):
         return self.problem.best_vertex(self.problem.gradient(self.root()))
 
     def solution(self, level: Level = "local", lower_bound: float | None = None, **report: float) -> Solution:
-        """What the solver returns."""
+        """As the parent's; where no bound is known, that of the labelled points alone."""
         if self.inner is None:
             self.offer(self.supervised(), None, "supervised")
         assert self.inner is not None
         bound = self.root().objective if lower_bound is None else lower_bound
         bound = min(bound, self.inner.objective)  # a dual value: the objective is above the optimum by rounding errors
-        return Solution(self.p, self.inner, self.objective, bound, level, self.history, self.n_inner, report)
+        return super().solution(level, bound, **report)
 
 
 def random_labels(problem: SemiSupervisedProblem, rng: np.random.Generator) -> Floats:
@@ -185,3 +192,22 @@ def counted(max_inner: int) -> int:
     if isinstance(max_inner, bool) or not isinstance(max_inner, int | np.integer) or max_inner < 1:
         raise ParameterError(f"max_inner must be a whole number >= 1, got {max_inner!r}")
     return int(max_inner)
+
+
+@cache
+def solvers(parent: Any = Solver) -> dict[str, type[Any]]:
+    """The solvers with this parent by name."""
+    return {kind.name: kind for kind in public_subclasses("structpred.nonconvex", parent)}
+
+
+def resolve_solver(solver: Any, parent: Any = Solver) -> Any:
+    """The solver with this parent for a name, or the object itself; ParameterError for anything else.
+
+    >>> resolve_solver("pdm").degree
+    0.2
+    """
+    if isinstance(solver, str):
+        return named("solver", solver, solvers(parent), " or a solver object")()
+    if not isinstance(solver, parent):
+        raise ParameterError(f"solver: expected a name or an instance of a solver such as PDM(degree=0.1), got {solver!r}")
+    return solver

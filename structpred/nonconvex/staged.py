@@ -10,11 +10,10 @@ from structpred.errors import ParameterError
 from structpred.nonconvex.branch_and_bound import whole_tree
 from structpred.nonconvex.feature_problem import FeatureProblem
 from structpred.nonconvex.gradient import GradientDescent
-from structpred.nonconvex.growing import grow
 from structpred.nonconvex.pdm import PDM, probe
 from structpred.nonconvex.problem import SemiSupervisedProblem
 from structpred.nonconvex.search import Search, Solution, Solver, random_labels
-from structpred.nonconvex.spreading import spread_labels
+from structpred.nonconvex.spreading import grow, spread_labels
 
 #: the powers of u / coarse that C2 is multiplied by where few points stand for all
 _SHARES = (0.0, 0.5, 1.0)

@@ -11,9 +11,15 @@ from structpred.errors import DataError, ParameterError
 from structpred.nonconvex import latent_search
 from structpred.nonconvex.latent import FeatureSpace, GramSpace, LatentProblem
 from structpred.nonconvex.latent_pdm import LatentPDM, propose
-from structpred.nonconvex.latent_search import Alternation, DeterministicAnnealing, LatentSearch, SingleChanges, random_states
-from structpred.nonconvex.latent_tree import LatentBranchAndBound
-from structpred.nonconvex.names import solvers
+from structpred.nonconvex.latent_search import (
+    Alternation,
+    DeterministicAnnealing,
+    LatentBranchAndBound,
+    LatentSearch,
+    SingleChanges,
+    random_states,
+)
+from structpred.nonconvex.search import solvers
 
 SOLVERS = [LatentPDM(max_inner=100), Alternation(starts=3), DeterministicAnnealing(steps=5), SingleChanges(max_inner=100)]
 

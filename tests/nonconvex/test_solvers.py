@@ -10,11 +10,10 @@ from structpred.errors import ParameterError
 from structpred.nonconvex.alternating import AlternatingOptimisation
 from structpred.nonconvex.annealing import Annealing
 from structpred.nonconvex.branch_and_bound import BranchAndBound
-from structpred.nonconvex.names import resolve_solver, solvers
 from structpred.nonconvex.pdm import PDM
 from structpred.nonconvex.printed_pdm import PrintedPDM
 from structpred.nonconvex.problem import SemiSupervisedProblem
-from structpred.nonconvex.search import Search, random_labels
+from structpred.nonconvex.search import Search, random_labels, resolve_solver, solvers
 from structpred.nonconvex.staged import StagedSearch
 
 #: (points, C2, s2, whether there is a balance, seed, the proven optimum, the share of wrong labels in it)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from structpred.cli.facts import Learnt, Pairs, described
 from structpred.cli.kinds.kind import Inspecting, Reporting
 from structpred.cli.label_sets.results import Model, figures, predicted_and_scored
-from structpred.models.fields.inspection import inspect_labels
+from structpred.models.fields.explain import inspect_labels
 
 if TYPE_CHECKING:
     from structpred.report.contents import About

@@ -19,7 +19,7 @@ from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Field, Flag, OneOf, Raw, Record, Whole, as_file_error
 
 if TYPE_CHECKING:
-    from structpred.io.column_text import ColumnCorpus
+    from structpred.io.columns import ColumnCorpus
     from structpred.io.templates.featurizer import TemplateFeaturizer
     from structpred.io.templates.hashed_templates import HashedTemplateFeaturizer
     from structpred.io.templates.templates import Template

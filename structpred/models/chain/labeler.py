@@ -21,9 +21,8 @@ from structpred.models.chain.inputs import INPUT, INPUTS, Input, NumericInput, R
 from structpred.models.chain.partial import comparable, where_known
 from structpred.models.chain.targets import LabelEncoder, as_label_lists
 from structpred.models.chain.tasks import labelled
-from structpred.models.held_out import about_dev, dev_parts
 from structpred.models.partial import warn_of_minus_one
-from structpred.models.settings import resolve_loss
+from structpred.models.settings import about_dev, dev_parts, resolve_loss
 from structpred.models.signs import NameTable
 from structpred.runtime.lazy_names import Later, later
 from structpred.runtime.threads import checked_jobs

@@ -18,9 +18,8 @@ from structpred.models.chain.inputs import Input, n_columns
 from structpred.models.chain.partial import partial_labels
 from structpred.models.chain.targets import LabelEncoder, about_labels
 from structpred.models.chain.tasks import labelled
-from structpred.models.held_out import dev_parts
 from structpred.models.own_components import check_own, components_of
-from structpred.models.settings import resolve_loss, resolve_regulariser
+from structpred.models.settings import dev_parts, resolve_loss, resolve_regulariser
 from structpred.task.task import Task
 from structpred.trainers.names import require
 from structpred.trainers.problem import Trainer

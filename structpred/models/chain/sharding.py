@@ -21,7 +21,7 @@ from structpred.models.chain.online import encoder_of
 from structpred.models.chain.partial import partial_labels
 from structpred.models.chain.targets import LabelEncoder, about_labels, as_label_lists
 from structpred.models.chain.tasks import labelled
-from structpred.models.held_out import dev_parts
+from structpred.models.settings import dev_parts
 from structpred.models.sharding import Columns, Further, placed
 from structpred.task.task import Task
 

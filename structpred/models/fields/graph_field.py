@@ -1,24 +1,190 @@
-"""The field over the nodes of graphs: how graphs are read, decoded and compared."""
+"""Graphs whose nodes have labels: how users give them, as networkx graphs or arrays, and the field over their nodes."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.oracle import Oracle
+from structpred.core.oracle import Oracle, Shape
 from structpred.core.requirements import require
 from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 from structpred.errors import DataError
 from structpred.features.graphs import GraphFeatures
+from structpred.features.rows import stack_rows
 from structpred.models.chain.partial import where_known
 from structpred.models.chain.targets import LabelEncoder
 from structpred.models.fields.estimator import FieldNames
-from structpred.models.fields.graph_inputs import GraphTable, as_graphs, as_node_labels
 from structpred.models.fields.label_graphs import GraphSizes, graph_oracle
 from structpred.models.signs import NameTable
+from structpred.oracles.mrf import graph_shape
 from structpred.task.inference import Inference
+
+
+class GraphSample(NamedTuple):
+    """One graph. names: of its nodes, in order. rows: (n, d), array or sparse. edges: (E, 2), each from its first to its second
+    node.
+
+    edge_rows: (E, d_e) or None. directed: False for an undirected networkx graph, whose edges have no first node.
+    """
+
+    names: Sequence[Any]
+    rows: Any
+    edges: Integers
+    edge_rows: Any
+    directed: bool
+
+
+class GraphTable(NamedTuple):
+    """Checked graphs, packed: node and edge features as one CSR matrix per graph, shapes without the number of states."""
+
+    samples: list[GraphSample]
+    n_features: int
+    n_edge_features: int | None
+
+    def shapes(self, n_states: int) -> list[Shape]:
+        """The shape of each graph; equal ones are the same object."""
+        known: dict[Shape, Shape] = {}
+        found = []
+        for i, sample in enumerate(self.samples):
+            try:
+                shape = graph_shape(len(sample.names), n_states, sample.edges)
+            except DataError as error:
+                raise DataError(f"sample {i}: {error}") from None
+            found.append(known.setdefault(shape, shape))
+        return found
+
+
+def as_graphs(
+    X: Any, node_features: str, edge_features: str | None, expected: tuple[int, int | None] | None = None
+) -> GraphTable:
+    """A list of graphs, checked.
+
+    Each is a networkx graph, whose nodes (and edges, if edge_features is not None) have vectors of numbers under these names; or
+    a tuple (node rows, edges) or (node rows, edges, edge rows). expected: the numbers of features of nodes and edges that the
+    model was fitted with. Raises DataError, naming the sample: edges that name missing nodes, join a node to itself or come
+    twice, no nodes, NaN, other numbers of columns.
+    """
+    if isinstance(X, str | bytes | Mapping) or not isinstance(X, Iterable) or _is_networkx(X) or _is_one_graph(X):
+        raise DataError("X: expected a list of graphs; did you pass one graph instead of a list of graphs?")
+    samples = [_sample(i, x, node_features, edge_features) for i, x in enumerate(X)]
+    if not samples:
+        return GraphTable([], 0 if expected is None else expected[0], None if expected is None else expected[1])
+    for i, sample in enumerate(samples):
+        if not len(sample.names):
+            raise DataError(f"sample {i}: the graph is empty: it has no nodes; leave it out")
+        if (sample.edge_rows is None) != (samples[0].edge_rows is None):
+            raise DataError(f"sample {i}: some graphs have edge features and some have none")
+    rows = stack_rows([sample.rows for sample in samples])
+    for i, (count, sample) in enumerate(zip(rows.counts.tolist(), samples, strict=True)):
+        if count != len(sample.names):
+            raise DataError(f"sample {i}: the graph has {len(sample.names)} nodes, but there are {count} feature rows")
+    n_edge_features = None
+    if samples[0].edge_rows is not None:
+        edge_rows = stack_rows([sample.edge_rows for sample in samples], "edge features")
+        for i, (count, sample) in enumerate(zip(edge_rows.counts.tolist(), samples, strict=True)):
+            if count != len(sample.edges):
+                raise DataError(
+                    f"sample {i}: the graph has {len(sample.edges)} edges, but there are {count} rows of edge features"
+                )
+        n_edge_features = edge_rows.n_columns
+    table = GraphTable(samples, rows.n_columns, n_edge_features)
+    table.shapes(1)
+    if expected is None and not table.n_features:
+        raise DataError("X: expected at least one feature a node, got none")
+    for found, wanted, what in zip(table[1:], expected or table[1:], ("nodes", "edges"), strict=True):
+        if found != wanted:
+            raise DataError(f"X has {found or 'no'} features of {what}, but the model was fitted with {wanted or 'none'}")
+    return table
+
+
+def _is_networkx(x: Any) -> bool:
+    return all(hasattr(x, name) for name in ("nodes", "edges", "is_directed"))
+
+
+def _is_one_graph(X: Any) -> bool:
+    """Whether X looks like one (node rows, edges) rather than a list of such."""
+    return isinstance(X, tuple) and 2 <= len(X) <= 3 and all(hasattr(part, "shape") for part in X)
+
+
+def _sample(i: int, x: Any, node_features: str, edge_features: str | None) -> GraphSample:
+    if _is_networkx(x):
+        return _of_networkx(i, x, node_features, edge_features)
+    if not isinstance(x, tuple | list) or not 2 <= len(x) <= 3:
+        raise DataError(
+            f"sample {i}: expected a networkx graph, or a tuple (node rows, edges) or (node rows, edges, edge rows), got "
+            f"{type(x).__name__}"
+        )
+    rows = x[0] if hasattr(x[0], "tocsr") else np.asarray(x[0])
+    if rows.ndim != 2:
+        raise DataError(f"sample {i}: expected node features as a 2-d array (n_nodes, n_features), got {rows.ndim}-d")
+    pairs = np.asarray(x[1])
+    if pairs.size == 0:
+        pairs = np.zeros((0, 2), np.int64)
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
+        raise DataError(
+            f"sample {i}: expected edges as pairs of node numbers, whole numbers (E, 2), got {pairs.dtype} {pairs.shape}"
+        )
+    return GraphSample(range(rows.shape[0]), rows, pairs.astype(np.int64), x[2] if len(x) == 3 else None, True)
+
+
+def _of_networkx(i: int, x: Any, node_features: str, edge_features: str | None) -> GraphSample:
+    names = list(x.nodes)
+    place = {name: k for k, name in enumerate(names)}
+    links = list(x.edges(data=True))
+    edges = np.array([(place[u], place[v]) for u, v, _ in links], dtype=np.int64).reshape(-1, 2)
+    rows = _vectors(i, ((f"node {name!r}", x.nodes[name]) for name in names), node_features)
+    edge_rows = None
+    if edge_features is not None:
+        edge_rows = _vectors(i, ((f"edge ({u!r}, {v!r})", values) for u, v, values in links), edge_features)
+    return GraphSample(names, rows, edges, edge_rows, bool(x.is_directed()))
+
+
+def _vectors(i: int, items: Iterable[tuple[str, Mapping[str, Any]]], name: str) -> npt.NDArray[np.float64]:
+    """The attribute of that name of each node or edge, as rows."""
+    rows: list[npt.NDArray[np.float64]] = []
+    for what, values in items:
+        if name not in values:
+            raise DataError(f"sample {i}: {what} has no attribute {name!r}; it has {', '.join(map(repr, values)) or 'none'}")
+        try:
+            vector = np.atleast_1d(np.asarray(values[name], dtype=np.float64))
+        except (TypeError, ValueError):
+            vector = np.empty((0, 0))
+        if vector.ndim != 1 or (rows and len(vector) != len(rows[0])):
+            raise DataError(
+                f"sample {i}: {what}: expected {name!r} to be {len(rows[0]) if rows else 'some'} numbers, got {values[name]!r}"
+            )
+        rows.append(vector)
+    return np.array(rows) if rows else np.zeros((0, 0))
+
+
+def as_node_labels(y: Any, table: GraphTable) -> list[list[Any]]:
+    """One label per node and graph, in the order of the nodes: y[i] is a sequence, or a mapping node -> label.
+
+    Raises DataError, naming the sample, for missing labels and other numbers of them.
+    """
+    if isinstance(y, str | bytes | Mapping) or not isinstance(y, Iterable):
+        raise DataError(f"y: expected a list with the node labels of each graph, got {type(y).__name__}")
+    given = list(y)
+    if len(given) != len(table.samples):
+        raise DataError(f"X has {len(table.samples)} graphs but y has {len(given)} entries")
+    lists = []
+    for i, (labels, sample) in enumerate(zip(given, table.samples, strict=True)):
+        if isinstance(labels, Mapping):
+            missing = [name for name in sample.names if name not in labels]
+            if missing:
+                raise DataError(f"sample {i}: y has no label for node {missing[0]!r}")
+            labels = [labels[name] for name in sample.names]
+        if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
+            raise DataError(f"sample {i}: expected one label per node, got {labels!r}")
+        listed = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
+        if len(listed) != len(sample.names):
+            raise DataError(f"sample {i}: the graph has {len(sample.names)} nodes but y has {len(listed)} labels")
+        lists.append(listed)
+    return lists
+
 
 NodeLabels = list[npt.NDArray[Any]]
 

@@ -17,7 +17,7 @@ from structpred.models.bundles import restored
 from structpred.models.fields.estimator import FieldEstimator, checked_bias
 from structpred.models.fields.label_field import LabelField
 from structpred.models.fields.label_graphs import checked_oracle, hierarchy_oracle
-from structpred.models.fields.label_sets import FIELD, LabelSets, pairs_of, with_field
+from structpred.models.fields.multilabel import FIELD, LabelSets, pairs_of, with_field
 from structpred.models.fields.sharding import HierarchySharding
 from structpred.oracles.mrf import graph_shape
 from structpred.storage.bundles import Bundle

@@ -88,21 +88,13 @@ def _spanning_tree(correlations: Floats) -> Integers:
 
 
 def is_forest(n: int, edges: Integers) -> bool:
-    """Whether the graph has no cycle."""
-    above = list(range(n))
+    """Whether the graph, in which no two edges join the same labels, has no cycle."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
 
-    def top(v: int) -> int:
-        while above[v] != v:
-            above[v] = above[above[v]]
-            v = above[v]
-        return v
-
-    for i, j in edges.tolist():
-        first, second = top(i), top(j)
-        if first == second:
-            return False
-        above[first] = second
-    return True
+    joined = coo_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(n, n))
+    n_components, _ = connected_components(joined, directed=False)
+    return bool(n_components == n - len(edges))
 
 
 def checked_oracle(oracle: Any) -> Oracle:

@@ -19,12 +19,10 @@ from structpred.io.multilabel.data import MultiLabelData
 from structpred.models.base import checked_sample_weight
 from structpred.models.fields.estimator import Field
 from structpred.models.fields.feature_scale import FeatureScale, Spread
-from structpred.models.fields.label_field import LabelField
+from structpred.models.fields.label_field import LabelField, as_rows, label_choices, labels_of
 from structpred.models.fields.label_graphs import LabelCounts, label_edges
-from structpred.models.fields.label_inputs import as_rows, label_choices, labels_of
-from structpred.models.held_out import about_dev, dev_parts
-from structpred.models.partial_outputs import scores_of, task_of
-from structpred.models.settings import resolve_loss
+from structpred.models.partial import scores_of, task_of
+from structpred.models.settings import about_dev, dev_parts, resolve_loss
 from structpred.models.sharding import Columns, Further, refuse_classes, refuse_token_weight
 from structpred.task.task import Task
 

@@ -21,8 +21,7 @@ from structpred.features.positions import PositionSequences
 from structpred.features.sequences import n_chain_weights, weight_table
 from structpred.models.chain.inputs import INPUT, Input, NumericInput
 from structpred.models.kernels.functions import Kernel, Precomputed, restored_complete, saved
-from structpred.models.kernels.gram import EXACT, distinct_rows, factorise
-from structpred.models.kernels.grams import check_room, checked_gram, gram_of, stacked
+from structpred.models.kernels.gram import EXACT, check_room, checked_gram, distinct_rows, factorise, gram_of, stacked
 from structpred.models.kernels.inputs import (
     AT,
     KERNEL,

@@ -14,7 +14,7 @@ from structpred.errors import DataError
 from structpred.features.sequences import n_chain_weights, weight_table
 from structpred.models.chain.inputs import INPUT, INPUTS, Input
 from structpred.models.kernels.functions import Kernel, Precomputed, name_of, restored_complete, saved
-from structpred.models.kernels.gram import EXACT, ROUNDED, Factor, check_room, distinct_rows, factorise
+from structpred.models.kernels.gram import EXACT, ROUNDED, Factor, check_factor_fits, distinct_rows, factorise
 from structpred.runtime.memory import check_fits
 from structpred.runtime.ranges import ends_of
 from structpred.storage.bundles import Bundle, under
@@ -140,7 +140,7 @@ class KernelInput(SupportInput):
                 f"precomputed kernel: expected a column for each of the {data.n_tokens} positions, got {data.n_features} columns"
             )
         first, number = (np.arange(data.n_tokens),) * 2 if given else distinct_rows(rows)
-        check_room(len(first), data.n_tokens)
+        check_factor_fits(len(first), data.n_tokens)
         gram = rows.toarray() if given else kernel(rows[first], rows[first])
         what = f"the matrix of kernel {name_of(kernel)} over the training positions"
         factor = factorise(gram, what, ROUNDED if given else EXACT)

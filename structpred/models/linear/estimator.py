@@ -1,7 +1,7 @@
 """What linear models share: how X, y and weights are read, the constant feature, the table of weights, and the file."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
@@ -17,13 +17,49 @@ from structpred.core.types import Floats
 from structpred.errors import DataError, ParameterError
 from structpred.models.base import StructuredEstimator
 from structpred.models.bundles import COMMON, common, pack_reports, pack_weights, restore_weights, restored
-from structpred.models.linear.signs import linear_names, linear_signs, table_signs, with_table_signs
-from structpred.models.signs import BindingSign, Names, NameTable, Signs, binding_from
+from structpred.models.signs import BindingSign, Names, NameTable, Signs, SignSetting, binding_from, resolve_signs, signs_from
 from structpred.models.sklearn_bridge import refusals
+from structpred.objectives.regularisers.sign_constraints import checked_signs
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import LARGEST, Field, Flag, Number, Record, Spec, Whole
 from structpred.task.steps import TaskLike
 from structpred.trainers.problem import Trainer
+
+
+def linear_signs(signs: SignSetting, names: NameTable, n_features: int) -> Signs:
+    """The signs of the table of weights. Arrays are (n_features,) or, as coef_, (n_outputs, n_features); offsets are then free.
+
+    >>> linear_signs([1, -1], NameTable(["a", "b", "intercept"], ["x", "y"], row_step=2, column_step=1), 2).tolist()
+    [[1, 1], [-1, -1], [0, 0]]
+    """
+    shape = len(names.rows), max(len(names.columns), 1)
+    if isinstance(signs, Mapping | str):
+        return resolve_signs(signs, [names], shape[0] * shape[1]).reshape(shape)
+    try:
+        given = np.atleast_2d(np.array(signs))
+    except ValueError as error:
+        raise ParameterError(f"signs: expected an array of -1, 0 and 1: {error}") from None
+    if given.shape not in ((1, n_features), (shape[1], n_features)):
+        raise ParameterError(
+            f"signs: expected one for each of {n_features} features, or an array ({shape[1]}, {n_features}) as coef_, got shape "
+            f"{np.shape(signs)}"
+        )
+    table = np.zeros(shape, np.int8)
+    table[:n_features] = checked_signs(given.ravel()).reshape(given.shape).T
+    return table
+
+
+def with_table_signs(results: Sequence[Result], signs: Signs) -> list[Result]:
+    """The results of the runs, one for all outputs or one for each, whose reports are about the whole table of weights."""
+    n = signs.shape[1] if len(results) > 1 else 1
+    found = [result.report.get("binding", np.empty((2, 0))) for result in results]
+    ends = np.flatnonzero(np.append(np.diff(signs.ravel()) != 0, True))
+    told = {
+        "signs": np.array([ends + 1, signs.ravel()[ends]], np.float64),
+        "binding": np.hstack([np.array([n * at + k, pull]) for k, (at, pull) in enumerate(found)]),
+    }
+    return [replace(result, report={**result.report, **told}) for result in results]
+
 
 HEADER: dict[str, Spec] = {
     **COMMON,
@@ -100,10 +136,14 @@ class LinearEstimator(StructuredEstimator):
         return found if signs is None else with_table_signs(found, signs)
 
     def _names(self, outputs: Sequence[Any], offsets: Sequence[str] | None = None) -> NameTable:
-        """What the table of weights is called: features by their names or numbers."""
-        features = getattr(self, "feature_names_in_", range(self.n_features_in_))
+        """The table of weights, a row for each feature and each offset (intercept or threshold) and a column for each output.
+
+        "FEATURE -> OUTPUT", or "FEATURE" where there is one output.
+        """
+        features = map(str, getattr(self, "feature_names_in_", range(self.n_features_in_)))
         constant = ["intercept"] if getattr(self, "fit_intercept", False) else []
-        return linear_names(list(map(str, features)), constant if offsets is None else offsets, list(map(str, outputs)))
+        rows, columns = [*features, *(constant if offsets is None else offsets)], list(map(str, outputs))
+        return NameTable(rows, columns, row_step=max(len(columns), 1), column_step=1 if columns else 0)
 
     def _offset_names(self) -> list[str] | None:
         """What the weights after those of features are called; None: there is an intercept, or nothing."""
@@ -113,8 +153,9 @@ class LinearEstimator(StructuredEstimator):
     def signs_(self) -> Signs:
         """The sign that each weight of coef_ had to have in training: 1, -1, or 0 where it was free."""
         self._check_fitted()
-        names = self._names((), self._offset_names())
-        return table_signs(self.report_, self._n_outputs, self.n_features_in_, len(names.rows) - self.n_features_in_)
+        n_rows, n_outputs = len(self._names((), self._offset_names()).rows), self._n_outputs
+        table = signs_from(self.report_, n_outputs * n_rows).reshape(n_rows, n_outputs)
+        return np.ascontiguousarray(table.T[:, : self.n_features_in_])
 
     def binding_constraints(self) -> list[BindingSign]:
         """The constraints of `signs` that bind, the strongest pull first."""

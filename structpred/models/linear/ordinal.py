@@ -10,8 +10,7 @@ from scipy import sparse
 from sklearn.utils import Tags
 
 from structpred.core.types import Floats
-from structpred.models.linear.classes import OfClasses, classes_of
-from structpred.models.linear.classifier import _read_targets
+from structpred.models.linear.classifier import OfClasses, _read_targets, classes_of
 from structpred.models.linear.estimator import LinearEstimator
 from structpred.rows.linear_task import LinearTask
 

@@ -14,7 +14,7 @@ from structpred.data.sentences import AttributedSentences
 from structpred.errors import DataError
 from structpred.features.arcs import ArcCandidates, ArcFeatures
 from structpred.features.fixed_scores import FixedParts
-from structpred.models.partial_outputs import Ruled, task_of
+from structpred.models.partial import Ruled, task_of
 from structpred.oracles.arborescence import ArborescenceOracle
 from structpred.oracles.projective import ProjectiveOracle
 from structpred.runtime.memory import check_fits

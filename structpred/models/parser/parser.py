@@ -23,7 +23,6 @@ from structpred.models.base import StructuredEstimator, checked_C, checked_sampl
 from structpred.models.bundles import restore_weights, restored, to_bundle
 from structpred.models.chain.decoding import checked_k
 from structpred.models.chain.labeler import ChainLabeler
-from structpred.models.held_out import about_dev
 from structpred.models.parser.arcs import (
     TreeOracle,
     best_trees,
@@ -49,7 +48,7 @@ from structpred.models.parser.relations import RelationFeatures, fitted_labeler,
 from structpred.models.parser.sentences import as_treebank, held_out_trees, training_trees
 from structpred.models.parser.settings import check_switches, checked_settings, used_templates
 from structpred.models.parser.sharding import ParserSharding, TreePlan
-from structpred.models.settings import resolve_loss
+from structpred.models.settings import about_dev, resolve_loss
 from structpred.runtime.threads import checked_jobs
 from structpred.storage.bundles import Bundle, under
 from structpred.trainers.problem import Trainer

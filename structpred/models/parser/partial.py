@@ -12,8 +12,7 @@ from structpred.errors import DataError
 from structpred.features.arcs import ArcCandidates
 from structpred.io.treebanks.treebank import Treebank
 from structpred.models.parser.arcs import candidate_heads, choose_projective, tree_oracle
-from structpred.models.partial import tell_missing
-from structpred.models.partial_outputs import Ruled
+from structpred.models.partial import Ruled, tell_missing
 from structpred.task.partial_task import PartialTask
 from structpred.task.task import Task
 

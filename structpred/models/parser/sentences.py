@@ -8,7 +8,7 @@ import numpy as np
 
 from structpred.errors import DataError
 from structpred.io.treebanks.treebank import Sentence, Tree, Treebank
-from structpred.models.held_out import about_dev, dev_parts
+from structpred.models.settings import about_dev, dev_parts
 
 _KEYS = ("form", "lemma", "upos", "xpos", "feats")
 
