@@ -15,8 +15,7 @@ from structpred.nonconvex.annealing import Annealing
 from structpred.nonconvex.branch_and_bound import BranchAndBound
 from structpred.nonconvex.cccp import CCCP
 from structpred.nonconvex.gradient import GradientDescent
-from structpred.nonconvex.latent_pdm import LatentPDM
-from structpred.nonconvex.latent_search import Alternation, DeterministicAnnealing, SingleChanges
+from structpred.nonconvex.latent_search import Alternation, DeterministicAnnealing, LatentPDM, SingleChanges
 from structpred.nonconvex.local_search import LocalSearch
 from structpred.nonconvex.pdm import PDM
 from structpred.nonconvex.printed_pdm import PrintedPDM

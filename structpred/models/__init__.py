@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from structpred.models.fields.hierarchical import HierarchicalMultiLabel
     from structpred.models.fields.multilabel import MultiLabelMRF
     from structpred.models.files import load
-    from structpred.models.kernels.gaussian_process import GaussianProcessLabeler
-    from structpred.models.kernels.labeler import KernelChainLabeler
+    from structpred.models.kernels.labeler import GaussianProcessLabeler, KernelChainLabeler
     from structpred.models.kernels.random_features import RandomFeatures
     from structpred.models.latent import LatentSVM
     from structpred.models.linear.classifier import LinearClassifier

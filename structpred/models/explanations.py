@@ -154,8 +154,8 @@ class Explanation:
         return [*cells, (f"{self.score:+.4f}", "", "", "", "", "sum")]
 
 
-def contrast(chosen: Sequence[Contribution], other: Sequence[Contribution]) -> list[Contribution]:
-    """What one output adds less what another one adds, without what is the same on both sides.
+def contrast(chosen: Sequence[Contribution], other: Sequence[Contribution] = ()) -> list[Contribution]:
+    """What one output adds less what another one adds, if there is one, without what is the same on both sides.
 
     Features of the same value at the same position on both sides are one contribution, with the difference of their weights.
     """
@@ -227,9 +227,8 @@ def explain_parts(inference: Inference, w: Vector, tables: Sequence[NameTable], 
         for side in (chosen, other)
         if side is not None
     ]
-    found = contrast(sides[0], sides[1]) if other is not None else sides[0]
     n = inference.features.n_parts(0)
-    return Explanation.of(chosen.tolist(), None if other is None else other.tolist(), found, n, "part")
+    return Explanation.of(chosen.tolist(), None if other is None else other.tolist(), contrast(*sides), n, "part")
 
 
 def _given(inference: Inference, labels: Any, name: str) -> Labels:

@@ -93,11 +93,6 @@ class SemiSupervisedProblem:
         """The most steps of one inner problem."""
         return max(_LEAST_STEPS, _STEPS * self.n)
 
-    @property
-    def has_whole_balance(self) -> bool:
-        """Whether some labelling satisfies the balance."""
-        return self.positives is None or float(self.positives).is_integer()
-
     def checked_weights(self, p: npt.ArrayLike) -> Floats:
         """p as an array; ParameterError unless it has a weight in [0, 1] for each unlabelled point."""
         found = np.asarray(p, dtype=np.float64)

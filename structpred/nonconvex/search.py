@@ -74,7 +74,7 @@ class Solver(ABC):
         Raises ParameterError for a start outside that set, and for settings out of their range.
         """
         search = Search(problem, self.max_inner)
-        if not problem.has_whole_balance:
+        if problem.positives is not None and not float(problem.positives).is_integer():
             raise ParameterError(f"{self.name}: labels need a whole number of positives, got {problem.positives}")
         if self.unlabelled_only and problem.kind != SemiSupervisedProblem.kind:
             raise ParameterError(f"solver {self.name!r} is for unlabelled points, not for {problem.kind}; take 'staged' or 'ao'")

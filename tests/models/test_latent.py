@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from structpred.errors import DataError, ModelFileError, ParameterError
 from structpred.models import LatentSVM, load
 from structpred.models.kernels.functions import RBF
-from structpred.nonconvex.latent_pdm import LatentPDM
+from structpred.nonconvex.latent_search import LatentPDM
 
 RNG = np.random.default_rng(0)
 #: four clusters in a square, whose diagonals are the groups: no line separates them

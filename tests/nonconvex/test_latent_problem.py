@@ -10,13 +10,14 @@ import pytest
 from structpred.errors import DataError, ParameterError
 from structpred.nonconvex import latent_search
 from structpred.nonconvex.latent import FeatureSpace, GramSpace, LatentProblem
-from structpred.nonconvex.latent_pdm import LatentPDM, propose
 from structpred.nonconvex.latent_search import (
     Alternation,
     DeterministicAnnealing,
     LatentBranchAndBound,
+    LatentPDM,
     LatentSearch,
     SingleChanges,
+    propose,
     random_states,
 )
 from structpred.nonconvex.search import solvers

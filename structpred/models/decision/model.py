@@ -256,7 +256,7 @@ class DecisionModel(Estimator):
         self.certificate_, self.history_, self.reader_ = result.certificate, History(result.history), {}
         self.n_iter_, self.stop_reason_ = result.passes, result.stop_reason
         gap = result.certificate.relative_gap
-        self.converged_ = bool(self.tol > 0 and result.certificate.proven and gap is not None and gap <= self.tol)
+        self.converged_ = bool(self.tol > 0 and result.certificate.certifies and gap is not None and gap <= self.tol)
 
     def _scores(self, X: Any, shapes: Sequence[Hashable] | None) -> PartScores:
         """The predicted scores of the instances."""

@@ -40,11 +40,9 @@ def explain_field(model: FieldEstimator[Any, Any], x: Any, labels: Any, node: in
     elif against is not None:
         other = _as_given(field, against, data, "against")
     names = field.part_names()
-    found = list(_contributions(inference, model.coef_, chosen, names))
-    if other is not None:
-        found = contrast(found, list(_contributions(inference, model.coef_, other, names)))
+    sides = [list(_contributions(inference, model.coef_, side, names)) for side in (chosen, other) if side is not None]
     shown, instead = field.shown(chosen), None if other is None else field.shown(other)
-    return Explanation.of(shown, instead, found, n, names.unit)
+    return Explanation.of(shown, instead, contrast(*sides), n, names.unit)
 
 
 def _as_given(field: Field[Any, Any], labels: Any, data: Any, name: str) -> Codes:
