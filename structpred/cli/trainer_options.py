@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 _NAME = "NAME|MODULE:CLASS"
 #: those of models/settings.py that are not for linear models alone
-_SURROGATES = ("margin", "slack", "log", "perturbed", "soft_margin", "sparsemap")
+SURROGATES = ("margin", "slack", "log", "perturbed", "soft_margin", "sparsemap")
 
 
 class _ListedOption(click.Option):
@@ -38,7 +38,7 @@ def trainer_options(default: str | None, shown: str | bool = True) -> Callable[[
         click.option("--trainer", cls=_ListedOption, listed=_listed_trainers, default=default, show_default=shown, metavar=_NAME),
         click.option(
             "--surrogate",
-            type=Choice(_SURROGATES),
+            type=Choice(SURROGATES),
             help="What is minimised: margin or slack (rescaling); log (a conditional random field); perturbed, soft_margin or "
             "sparsemap (smooth losses: lbfgs, sgd, proximal, bmrm). Default: the trainer's own; sgd takes all.",
         ),

@@ -31,12 +31,13 @@ def check_trainer(trainer: Trainer, problem: Problem | None = None, *, seed: int
     >>> check_trainer(BCFW()).checked["dual"]
     3
     """
-    given = _few_classes(trainer) if problem is None else problem
+    given = few_classes(trainer) if problem is None else problem
     require(trainer, given)
     return examined(trainer, lambda examiner: _Run(examiner, trainer, given).examine(), OracleError, seed)
 
 
-def _few_classes(trainer: Trainer) -> Problem:
+def few_classes(trainer: Trainer) -> Problem:
+    """A few rows of four classes, with what the trainer minimises by itself."""
     from structpred.features.label_rows import LabelRows
     from structpred.objectives.part_losses import Hamming
     from structpred.oracles.multiclass import MulticlassOracle

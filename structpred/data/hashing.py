@@ -10,7 +10,7 @@ from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Record, Whole, as_file_error
 
 # Strings met in one call are remembered, up to this many: most features come again, and a look-up costs less.
-_MAX_REMEMBERED = 1 << 19
+MAX_REMEMBERED = 1 << 19
 
 
 class FeatureHasher:
@@ -67,7 +67,7 @@ class FeatureHasher:
         index = FeatureIndex(self._remember)
         for block in read_blocks(sequences, index):
             yield block
-            if len(index) > _MAX_REMEMBERED:
+            if len(index) > MAX_REMEMBERED:
                 index.clear()
 
     def _remember(self, index: FeatureIndex, name: str) -> int:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from structpred.data.tokens import FeatureIndex
 
 #: so many names at once are looked up in a table
-_MANY = 1 << 12
+MANY = 1 << 12
 _END = "\n" * 8  # kernels read eight bytes at a time
 
 
@@ -62,9 +62,9 @@ class ClosedIndex(FeatureIndex):
 
     def ids(self, names: Iterable[Iterable[str]], n: int) -> npt.NDArray[np.int32]:
         """The ids of n strings, nested by token."""
-        if n >= _MANY and not self._tried:
+        if n >= MANY and not self._tried:
             self._table, self._tried = NameTable.make(self), True
-        known = self._table if n >= _MANY else None
+        known = self._table if n >= MANY else None
         found = None if known is None else known.find(itertools.chain.from_iterable(names), n)
         return super().ids(names, n) if found is None else found
 

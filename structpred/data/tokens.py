@@ -24,8 +24,8 @@ from structpred.errors import DataError
 
 #: from here on a number rounds to infinity as float32
 FLOAT32_END = 2.0**128 - 2.0**103
-_MAX_SEEN = 1 << 20
-_BLOCK = 256
+MAX_SEEN = 1 << 20
+BLOCK = 256
 _DEEPEST = 32
 _HINT = "did you pass one sequence instead of a list of sequences?"
 
@@ -81,7 +81,7 @@ def read_blocks(sequences: Iterable[Iterable[Any]], index: FeatureIndex) -> Iter
     pairs = _PairIndex(index)
     iterator = iter(_listed(sequences, "expected a list of sequences"))
     first = 0
-    while block := list(itertools.islice(iterator, _BLOCK)):
+    while block := list(itertools.islice(iterator, BLOCK)):
         tokens: list[Any] = []
         sequence_lengths = []
         for i, sequence in enumerate(block, first):
@@ -181,7 +181,7 @@ def _coded(tokens: list[Any], sequence_lengths: list[int], first: int, index: Fe
 
 
 def _coded_dicts(tokens: list[Any], pairs: _PairIndex) -> _Coded:
-    if len(pairs) > _MAX_SEEN:
+    if len(pairs) > MAX_SEEN:
         pairs.forget()
     lengths = np.fromiter(map(len, tokens), np.int64, len(tokens))
     flat = itertools.chain.from_iterable(map(dict.items, tokens))

@@ -27,9 +27,9 @@ from structpred.trainers.shards.rounds import Common
 
 log = logging.getLogger("structpred.distributed")
 #: seconds that a cluster without workers is waited for
-_PATIENCE = 60.0
+PATIENCE = 60.0
 #: weights of a slice, at least; how many slices there are at most; of how many shards reports are added at once
-_SLICE, _MOST_SLICES, _TOGETHER = 1 << 19, 16, 8
+SLICE, _MOST_SLICES, TOGETHER = 1 << 19, 16, 8
 
 
 #: which worker a shard is for; None: for any
@@ -100,8 +100,8 @@ class Rounds:
                     self._submit(f"{label}-cut{j}-{k:03}", sums.cut, job, k, start, stop, report, priority=1)
                     for k, report in enumerate(futures)
                 ]
-                for k in range(0, len(cuts), _TOGETHER):
-                    own, key = cuts[k : k + _TOGETHER], f"{label}-add{j}-from{k}"
+                for k in range(0, len(cuts), TOGETHER):
+                    own, key = cuts[k : k + TOGETHER], f"{label}-add{j}-from{k}"
                     total = self._submit(key, sums.add, job, k, start, stop, total, *own, owner=by, priority=2)
                 told.append(self._submit(f"{label}-keep{j}", sums.keep, job, n, start, total, owner=by))
             return [*told, self._submit(f"{label}-close", last, job, *closing, n, ends, *told)]
@@ -118,7 +118,7 @@ class Rounds:
         """
         assert self.whole is not None
         n_rows = (self.dim - self.whole.tail) // max(self.whole.width, 1)
-        n = min(len({*self.owners}), self.dim // _SLICE, _MOST_SLICES, n_rows)
+        n = min(len({*self.owners}), self.dim // SLICE, _MOST_SLICES, n_rows)
         return [n_rows * j // n * self.whole.width for j in range(1, n)] + [self.dim]
 
     def _run(self, what: str, submit: Callable[[tasks.Job, str, Owners], list[Any]], n_last: int) -> list[Any]:
@@ -165,7 +165,7 @@ class Rounds:
                 found = self.client.processing()
                 if found:
                     peopled = looked
-                elif looked - peopled > _PATIENCE:
+                elif looked - peopled > PATIENCE:
                     raise ClusterError(_DESERTED)
                 idle = 0 if not found or any(str(key).startswith(label) for own in found.values() for key in own) else idle + 1
             if idle == 3 and not done.is_set():
@@ -175,7 +175,7 @@ class Rounds:
     def _assign(self) -> list[str | None]:
         """A shard stays with the worker that has it; those of workers that left, or have too many, go to the one with least."""
         try:
-            self.client.wait_for_workers(1, timeout=_PATIENCE)
+            self.client.wait_for_workers(1, timeout=PATIENCE)
             workers = sorted(self.client.nthreads())
         except TimeoutError as error:
             raise ClusterError(_DESERTED) from error
@@ -316,7 +316,7 @@ class Rounds:
 
 
 _DESERTED = (
-    f"the cluster has no workers any more, and none came within {_PATIENCE:g} s; what was closed is in the store: resume from "
+    f"the cluster has no workers any more, and none came within {PATIENCE:g} s; what was closed is in the store: resume from "
     "the checkpoint when there are some"
 )
 _LOST = (

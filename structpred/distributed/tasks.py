@@ -127,7 +127,7 @@ class Held:
         self.t = -1
 
 
-_KEPT: dict[tuple[str, int], Held] = {}
+HELD: dict[tuple[str, int], Held] = {}
 #: the shares of a worker's memory above which it keeps no states, which `_before` knows, nothing that tasks made in order to be
 #: faster, such as features by column, and no shards. dask pauses it at 0.8
 _STATES, _CACHES, _SHARDS = 0.4, 0.5, 0.7
@@ -135,9 +135,9 @@ _STATES, _CACHES, _SHARDS = 0.4, 0.5, 0.7
 
 def forget(folder: str) -> None:
     """Drop what this process keeps of a run, and of runs whose store is gone."""
-    for key in list(_KEPT):
+    for key in list(HELD):
         if key[0] == folder or not Path(key[0]).exists():
-            _KEPT.pop(key, None)
+            HELD.pop(key, None)
     read_once.cache_clear()
     _places.cache_clear()
     _all_holders.cache_clear()
@@ -146,7 +146,7 @@ def forget(folder: str) -> None:
 @contextmanager
 def _held(job: Job, k: int) -> Iterator[Held]:
     """Shard k, from the cache or built again; what other workers took over is forgotten."""
-    held = _KEPT.pop((job.folder, k), None) or _built(job, k)
+    held = HELD.pop((job.folder, k), None) or _built(job, k)
     with _about_samples(job, k):
         yield held
     held.used = job.number
@@ -155,10 +155,10 @@ def _held(job: Job, k: int) -> Iterator[Held]:
     if is_memory_above(_SHARDS):
         log.warning("shard %d is not kept in memory, and will be loaded again: give the workers more", k)
     else:
-        _KEPT[job.folder, k] = held
-    for key, other in list(_KEPT.items()):
+        HELD[job.folder, k] = held
+    for key, other in list(HELD.items()):
         if key[0] == job.folder and other.used < job.number - 4:
-            _KEPT.pop(key, None)
+            HELD.pop(key, None)
 
 
 @contextmanager

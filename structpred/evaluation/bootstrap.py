@@ -12,7 +12,7 @@ from structpred.evaluation.coding import Coded, Sequences, encode
 from structpred.evaluation.parsing_scores import ParsingScores
 
 Metric = Callable[[Floats], Floats]
-_BLOCK = 4_000_000  # numbers drawn at once; bounds the memory at some 32 MB
+BLOCK = 4_000_000  # numbers drawn at once; bounds the memory at some 32 MB
 _RIGHT, _TOKENS, _WHOLE, _SEQUENCES, _CORRECT, _GOLD, _PREDICTED = range(7)
 
 
@@ -214,5 +214,5 @@ def _resample(figures: Floats, n_resamples: int, rng: np.random.Generator) -> Fl
 
 def _blocks(width: int, height: int, draw: Callable[[int], Floats]) -> Floats:
     """Call `draw` for a few rows at a time, so that height * width numbers are never in memory together."""
-    step = max(1, _BLOCK // width)
+    step = max(1, BLOCK // width)
     return np.vstack([draw(min(step, height - i)) for i in range(0, height, step)])

@@ -67,7 +67,7 @@ def is_punctuation(form: str) -> bool:
 
 
 Flags = npt.NDArray[np.bool_]
-_BLOCK = 2_000_000  # pairs of an arc and a word under it looked at together; bounds the memory at some 100 MB
+BLOCK = 2_000_000  # pairs of an arc and a word under it looked at together; bounds the memory at some 100 MB
 _NO_LABEL = "_"  # the relation of words in a tree without relations, next to trees that have some
 _SHOWN = 6  # words of a sentence in an error message
 
@@ -209,7 +209,7 @@ def _size(row: npt.NDArray[np.generic]) -> str:
 
 
 def _parts(sizes: Integers) -> list[slice]:
-    """Cut a list into parts whose sizes add up to about _BLOCK at most."""
-    numbers = np.cumsum(sizes) // _BLOCK
+    """Cut a list into parts whose sizes add up to about BLOCK at most."""
+    numbers = np.cumsum(sizes) // BLOCK
     cuts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(sizes)]
     return [slice(a, b) for a, b in pairwise(cuts) if b > a]

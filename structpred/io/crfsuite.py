@@ -27,7 +27,7 @@ _NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?
 _ESCAPED = re.compile(r"\\([:\\])")
 
 # The text is worked through in pieces, so that the strings of one piece can be freed before the next.
-_PIECE = 1 << 17
+PIECE = 1 << 17
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,7 +196,7 @@ def parse_crfsuite(text: str, name: str) -> AttributeCorpus:
     if "\r" in text:
         text = f"{text}\n".replace("\r\n", "\n")
     found = _Found(recent_limit(given))
-    for number, piece in numbered_pieces(text, _PIECE):
+    for number, piece in numbered_pieces(text, PIECE):
         _parse_piece(piece, number, name, found)
     if not found.labels:
         raise DataError(f"{name}: expected at least one sequence, got {'only blank lines' if given else 'an empty file'}")
@@ -257,7 +257,7 @@ def _entries(text: str) -> Iterator[list[str]]:
     """The text between tabs, chunk by chunk: a line may have very many attributes."""
     start = 0
     while start <= len(text):
-        stop = text.find("\t", start + _PIECE)
+        stop = text.find("\t", start + PIECE)
         stop = len(text) if stop < 0 else stop
         yield text[start:stop].split("\t")
         start = stop + 1

@@ -16,7 +16,7 @@ from structpred.nonconvex.search import Incumbent, Solution
 #: the gap of states that are kept, as a share of the objective
 TIGHT = 1e-6
 #: of more rows than this, states are kept with this gap: a millionth would take most of the time
-_MANY, _MANY_TIGHT = 5_000, 1e-3
+MANY, _MANY_TIGHT = 5_000, 1e-3
 
 
 class LatentSearch(Incumbent):
@@ -26,7 +26,7 @@ class LatentSearch(Incumbent):
     inner: LatentInner | None
 
     def __init__(self, problem: LatentProblem, max_inner: int) -> None:
-        tight = TIGHT if problem.shape[0] <= _MANY else _MANY_TIGHT
+        tight = TIGHT if problem.shape[0] <= MANY else _MANY_TIGHT
         super().__init__(problem, max_inner, tight, np.zeros(problem.shape))
 
 

@@ -221,7 +221,7 @@ class _ActiveSet:
     def _keep(self, kept: npt.NDArray[np.bool_], weights: Floats) -> None:
         """Drop vertices."""
         for k in np.flatnonzero(~kept)[::-1].tolist():
-            _drop_column(self.factor, len(self.labels), k)
+            drop_column(self.factor, len(self.labels), k)
             del self.labels[k]
         numbers = np.cumsum(kept) - 1
         entries = kept[self.owners]
@@ -229,7 +229,7 @@ class _ActiveSet:
         self.weights = weights[kept] / weights[kept].sum()
 
 
-def _drop_column(factor: Floats, n: int, k: int) -> None:
+def drop_column(factor: Floats, n: int, k: int) -> None:
     """Change the upper Cholesky factor of an n by n matrix, in place, to that of the matrix without row and column k.
 
     The rows after k take up what row k held of them, as Cholesky on the smaller matrix would: R'R + rest rest', by rotations.

@@ -87,7 +87,7 @@ def _places() -> Iterator[tuple[Path, str, str]]:
     if given := os.environ.get(VARIABLE):
         yield Path(given).absolute(), f"{VARIABLE} says so", VARIABLE
     yield BESIDE_SOURCES, "next to the sources", ""
-    if personal := _user_cache():
+    if personal := user_cache():
         yield personal, "the package's folder cannot be written", ""
 
 
@@ -103,7 +103,8 @@ def writable(folder: Path) -> bool:
     return True
 
 
-def _user_cache() -> Path | None:
+def user_cache() -> Path | None:
+    """The user's own folder for caches; None where there is no home."""
     try:
         home = Path.home()
     except RuntimeError:  # no HOME and no entry in the password file, as in some containers
@@ -160,7 +161,7 @@ def _watch_compilation(location: CacheLocation) -> None:
                 return
             _n_compiled += 1
             if _n_compiled == 1:
-                self.line = CompilingLine() if _announce(location) else None
+                self.line = CompilingLine() if announce(location) else None
             logger.debug("compiling %s.%s", function.__module__, function.__qualname__)
             if self.depth == 1 and self.line is not None:
                 self.line.begin(function.__name__)
@@ -175,7 +176,7 @@ def _watch_compilation(location: CacheLocation) -> None:
     event.register("numba:compile", Watcher())
 
 
-def _announce(location: CacheLocation) -> bool:
+def announce(location: CacheLocation) -> bool:
     """One line before the first kernel is compiled: to the log, or where nobody has set that up, to a person who waits.
 
     Returns whether somebody reads standard error and was told there.

@@ -6,7 +6,7 @@ import time
 from structpred.runtime.standard_error import can_rewrite, rewrite
 
 #: seconds from one rewriting to the next
-_EVERY = 1.0
+EVERY = 1.0
 
 
 class CompilingLine:
@@ -30,7 +30,7 @@ class CompilingLine:
 
     def _tell(self, name: str, done: threading.Event) -> None:
         begun, shown = time.monotonic(), False
-        while not done.wait(max(0.0, self._told + _EVERY - time.monotonic())):
+        while not done.wait(max(0.0, self._told + EVERY - time.monotonic())):
             self._told = now = time.monotonic()
             if can_rewrite():
                 rewrite(f"structpred: compiling kernels: {name}, {now - begun:.0f} s")

@@ -28,7 +28,7 @@ _TAIL_SIZE = sum(_CENTRAL_SIZES) + 56 + 20 + 22
 OVERHEAD = sum(_LOCAL_SIZES) + _TAIL_SIZE
 _SUMS_SIZE = sum(64 + 2 + len(name) + 1 for name in CONTENT)
 _CHUNK = 1 << 18  # small enough to stay in the processor's cache from the checksum to the copy to the file
-_LARGE = 1 << 20  # bytes that are worth a thread
+LARGE = 1 << 20  # bytes that are worth a thread
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def _describe(name: str, pieces: Iterable[Piece], write: Callable[[memoryview], 
     """Both checksums of what is in the pieces, which are written on the way if `write` is given."""
     views = [memoryview(piece) for piece in pieces]  # slices of them copy nothing
     size = sum(map(len, views))
-    if size < _LARGE:
+    if size < LARGE:
         return _Entry(name, size, _crc(views, write), _sha256(views))
     with ThreadPoolExecutor(1) as pool:  # SHA-256 takes longer than all else
         sha256 = pool.submit(_sha256, views)

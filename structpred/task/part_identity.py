@@ -56,7 +56,7 @@ def last_difference(task: Task, i: int) -> SparseVector | None:
     """
     from structpred.task.fast._part_kernels import difference
 
-    return None if task._fused is None else SparseVector(*difference(task.parts[i], task._fused.last_parts(i)))
+    return None if task.fused is None else SparseVector(*difference(task.parts[i], task.fused.last_parts(i)))
 
 
 def over_parts(task: Task) -> Task:

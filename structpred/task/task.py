@@ -56,7 +56,7 @@ class Task:
     ----------
     labels, shapes: the true output of each instance, as the oracle returns it, and its shape.
     loss: what a wrong output costs, for all or one each; token_weights, if given, weigh its positions. sample_weight: instances.
-    compiled: False uses plain calls even where compiled steps exist; the bits are the same. n_jobs: threads of sweeps.
+    compiled: False uses plain calls even where compiled steps (`fused`) exist; the bits are the same. n_jobs: threads of sweeps.
 
     Raises DataError, naming the sample, where labels, shapes and features do not fit each other.
     """
@@ -99,7 +99,7 @@ class Task:
         check_outputs(self.oracle, self.labels, self.shapes, self.parts, self.infer)
         self._costs = self._asked_costs(self.inference.sizes.tolist())
         self._make_steps()
-        if self._fused is None:
+        if self.fused is None:
             for i in range(len(self)):
                 if i < PROBED or self._costs.may_be_negative(i):
                     self._probe(i)
@@ -144,7 +144,7 @@ class Task:
 
     def __getstate__(self) -> dict[str, Any]:
         """Without working memory, which is made again."""
-        kept = {k: value for k, value in self.__dict__.items() if k not in ("_fused", "_blocks", "_idx", "_val", "parts")}
+        kept = {k: value for k, value in self.__dict__.items() if k not in ("fused", "_blocks", "_idx", "_val", "parts")}
         flat, lengths = np.concatenate([*self.parts, np.empty(0, np.int64)]), [len(parts) for parts in self.parts]
         return {**kept, "_parts": (flat, ends_of(np.array(lengths, dtype=np.int64)))}
 
@@ -155,11 +155,11 @@ class Task:
         self._make_steps()
 
     def _make_steps(self) -> None:
-        self._fused = self._compiled_steps() if self.inference.compiled else None
+        self.fused = self._compiled_steps() if self.inference.compiled else None
         self._blocks: PartSteps | None = None
-        if self._fused is None and self.inference.batched:
+        if self.fused is None and self.inference.batched:
             self._blocks = PartSteps(self.inference, self.parts, self._costs)
-        size = self._fused.buffer_size() if self._fused else 0
+        size = self.fused.buffer_size() if self.fused else 0
         self._idx, self._val = np.empty(size, np.int64), np.empty(size)
 
     @property
@@ -263,9 +263,9 @@ class Task:
 
         Raises OracleError, naming the sample, where an exact oracle's answer scores below the true output.
         """
-        if self._fused is not None and (self._fused.takes_groups or not isinstance(scale, GroupScales)):
+        if self.fused is not None and (self.fused.takes_groups or not isinstance(scale, GroupScales)):
             idx, val = self._idx, self._val
-            n, loss, product = self._fused.step_into(w, scale, i, loss_weight, idx, val)
+            n, loss, product = self.fused.step_into(w, scale, i, loss_weight, idx, val)
             violation = loss_weight * loss - product
             if violation < 0.0 and violation < doubtful(loss_weight * loss):
                 self._confirm(w, i, loss_weight, scale)
@@ -276,7 +276,7 @@ class Task:
 
     def visits(self) -> Visits | None:
         """What stands in for `step` and the update of an online trainer, many instances a call; None without such code."""
-        found: Visits | None = getattr(self._fused or self._blocks, "visit", None)
+        found: Visits | None = getattr(self.fused or self._blocks, "visit", None)
         return found
 
     def _step_to(
@@ -348,8 +348,8 @@ class Task:
 
     def log_losses(self, w: Vector, shares: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """-log p(y_i | x_i) of every instance, and the dense gradient of their sum weighed by `shares`."""
-        if self._fused is not None and hasattr(self._fused, "log_losses"):
-            found: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]] = self._fused.log_losses(w, shares)
+        if self.fused is not None and hasattr(self.fused, "log_losses"):
+            found: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]] = self.fused.log_losses(w, shares)
             return found
         if self._blocks is not None and self._blocks.sums:
             return self._blocks.log_losses(w, shares, lambda i: self.soft_step(w, i))
@@ -357,7 +357,7 @@ class Task:
 
     def squared_gradients(self, w: Vector, shares: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """sum_i shares_i g_i^2, g_i the gradient of -log p(y_i | x_i), squared weight by weight: dense, float64."""
-        own = getattr(self._fused, "squared_gradients", None)
+        own = getattr(self.fused, "squared_gradients", None)
         return summed_squares(self.dim, shares, lambda i: self.soft_step(w, i)) if own is None else np.asarray(own(w, shares))
 
     def terms(self, w: Vector, rows: npt.ArrayLike, shares: npt.ArrayLike | None = None, *, loss_weight: float = 1.0) -> Terms:
@@ -370,8 +370,8 @@ class Task:
 
     def violations(self, w: Vector, loss_weight: float) -> npt.NDArray[np.float64]:
         """The bound on the violation of each instance."""
-        if self._fused is not None:
-            _, losses, values = self._fused.sweep(w, 1.0, 0, len(self), loss_weight)
+        if self.fused is not None:
+            _, losses, values = self.fused.sweep(w, 1.0, 0, len(self), loss_weight)
             excess = values - doubtful(loss_weight * losses)
             if len(excess) and excess.min() < 0.0:
                 self._confirm(w, int(excess.argmin()), loss_weight)

@@ -259,7 +259,7 @@ class Corrective(Trainer):
         if not problem.regulariser.adapts:
             return state
         dual_map, weights = problem.dual_map, state.weights
-        u = self._dual_point(problem, state)
+        u = self.dual_point(problem, state)
         scale, memory = problem.regulariser.rescale(state.scale, state.memory, dual_map.squares([u]))
         w = dual_map._replace(scale=scale).weights(u)
         if self.averaged:
@@ -276,7 +276,7 @@ class Corrective(Trainer):
                 corner = SparseVector(*state.corners.block(i * self.corners + k))
                 self._multiply(problem, state, i, k, corner_space(problem).lift(i, corner))
 
-    def _dual_point(self, problem: Problem, state: CorrectiveState) -> Floats:
+    def dual_point(self, problem: Problem, state: CorrectiveState) -> Floats:
         """u = sum_i p_i / lam sum_k alpha_ik psi_ik in float64."""
         kernels, space, corners, blocks = _kernels(), corner_space(problem), state.corners[:4], state.blocks
         factors, out = (problem.p / problem.lam).tolist(), np.zeros(problem.task.dim)
@@ -294,7 +294,7 @@ class Corrective(Trainer):
         """The smaller primal of last iterate and average, and the dual value, from the corners in float64."""
         blocks = state.blocks
         loss = dot(problem.p, (blocks.alpha * blocks.offset).sum(axis=1))
-        dual = problem.regulariser.bound(loss, problem.lam, [self._dual_point(problem, state)])
+        dual = problem.regulariser.bound(loss, problem.lam, [self.dual_point(problem, state)])
         primal = problem.primal(state.weights.current())
         if self.averaged:
             average = problem.primal(state.weights.average())

@@ -102,7 +102,7 @@ class FunctionCorrective(Corrective):
 
     def _point(self, problem: Problem, state: CorrectiveState) -> Point:
         made = _combined(problem)
-        u = self._dual_point(made.problem, state)
+        u = self.dual_point(made.problem, state)
         one = made.problem.task.features.space  # type: ignore[attr-defined]
         coefficients = one.values(u, 0).astype(np.float32)
         values = [made.space.times(k, coefficients) for k in range(len(made.space.grams))]

@@ -88,21 +88,21 @@ class SDCA(Trainer):
 
     def init_state(self, problem: Problem) -> Any:
         """Every dual variable at the truth, w = 0; all rows are active."""
-        return _ascent(problem).init_state()
+        return ascent_of(problem).init_state()
 
     def order(self, problem: Problem, state: Any, rng: np.random.Generator, n_pass: int) -> Integers:
         """A random number for each compiled call of the pass."""
-        return rng.integers(0, len(problem.task), 1 + _ascent(problem).work() // CALL)
+        return rng.integers(0, len(problem.task), 1 + ascent_of(problem).work() // CALL)
 
     def update(self, problem: Problem, state: Any, item: int) -> tuple[Any, bool]:
         """One compiled call."""
-        ascent = _ascent(problem)
+        ascent = ascent_of(problem)
         seed = np.uint64((item + 1) * 0x9E3779B97F4A7C15 % 2**64 | 1)
         return state, ascent.ascend(state, seed, min(ascent.work(), CALL)) > 0
 
     def finish_pass(self, problem: Problem, state: Any) -> Any:
         """The next one begins with the active rows; after `patience` passes over these alone all are visited."""
-        ascent = _ascent(problem)
+        ascent = ascent_of(problem)
         ascent.refresh(state)
         if ascent.solve_face(state):
             state.counts[:4] = (len(problem.task), 0, 1, 0)
@@ -115,11 +115,11 @@ class SDCA(Trainer):
 
     def weights(self, problem: Problem, state: Any) -> Vector:
         """The present weights."""
-        return cast(Vector, _ascent(problem).weights(state).astype(problem.task.dtype))
+        return cast(Vector, ascent_of(problem).weights(state).astype(problem.task.dtype))
 
     def objective(self, problem: Problem, state: Any) -> tuple[float, float]:
         """Primal at the weights, and the dual value of the dual point, with its own weights: rounding cannot add up."""
-        return _ascent(problem).objective(state)
+        return ascent_of(problem).objective(state)
 
     def gap_estimate(self, problem: Problem, state: Any) -> float:
         """The gap of the rows visited in the last sweep, each when it was visited."""
@@ -192,7 +192,7 @@ def _dual_table(problem: Problem) -> DualTable:
 
 
 @once_per_problem
-def _ascent(problem: Problem) -> RowAscent | LabelAscent | ColumnAscent:
+def ascent_of(problem: Problem) -> RowAscent | LabelAscent | ColumnAscent:
     """The steps for the task's kind: passes over few rows take less time than making them."""
     if offers(problem.task, "rows"):
         return RowAscent(problem)

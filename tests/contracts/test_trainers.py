@@ -162,9 +162,9 @@ def test_wrong_trainers_are_named(kind, rule) -> None:
 @pytest.mark.parametrize(("name", "surrogate", "regulariser"), [("bcfw", SlackRescaling(), None), ("proximal", LogLoss(), L1())])
 def test_other_problems_pass(name, surrogate, regulariser) -> None:
     """A problem may be given, with any surrogate and regulariser that the trainer takes."""
-    from structpred.contracts.trainers import _few_classes
+    from structpred.contracts.trainers import few_classes
 
     trainer = trainers()[name]()
-    task = _few_classes(trainer).task
+    task = few_classes(trainer).task
     problem = Problem(task, surrogate, 0.05) if regulariser is None else Problem(task, surrogate, 0.05, regulariser=regulariser)
     assert structpred.check_trainer(trainer, problem).checked["primal"] == 3

@@ -207,7 +207,7 @@ def test_compiled_steps_serve_only_what_they_were_written_for() -> None:
             return ChainOracle().argmax(-scores, shape)
 
     good = chains(Hamming())
-    assert good._fused is not None
+    assert good.fused is not None
     with pytest.raises(OracleError, match=r"sample 0: Worst\.argmax gave"):
         Task(good.features, Worst(), good.labels, good.shapes, Hamming())
 
@@ -215,7 +215,7 @@ def test_compiled_steps_serve_only_what_they_were_written_for() -> None:
         def argmax(self, scores: Any, shape: Any) -> Any:
             return ChainOracle().argmax(scores, shape)
 
-    assert Task(good.features, Same(), good.labels, good.shapes, Hamming())._fused is None
+    assert Task(good.features, Same(), good.labels, good.shapes, Hamming()).fused is None
 
 
 class Careless(AssignmentOracle):

@@ -70,7 +70,7 @@ def test_a_subclassed_loss_is_obeyed_by_trees() -> None:
 def test_costs_of_label_pairs_are_obeyed() -> None:
     """A loss that is no grid is trained by plain steps, which weigh every part of it."""
     task = chains(Pairs())
-    assert task._fused is None
+    assert task.fused is None
     for i in range(len(task)):
         constant, ell = task.costs(i)
         best = max(

@@ -166,7 +166,7 @@ def test_compiled_code_is_registered_from_above(monkeypatch: pytest.MonkeyPatch)
 
     names = [f"{kind.__module__}:{kind.__qualname__}" for kind in (Zeros, type(features), type(oracle))]
     own = welds.Weld("steps", names[0], names[1], ("scores",), (names[2],), ("argmax",))
-    monkeypatch.setattr(welds, "_welds", list(welds._welds))
+    monkeypatch.setattr(welds, "TABLE", list(welds.TABLE))
     welds.register(own)
     assert not Inference(features, oracle, shapes).decode(weights(features))[0].any()
     assert Inference(features, oracle, shapes, compiled=False).decode(weights(features))[0].any()
@@ -184,11 +184,11 @@ def test_to_find_that_no_code_was_written_imports_nothing() -> None:
 import sys
 from structpred.task.fast import welds
 
-assert welds._welds
-for weld in welds._welds:
+assert welds.TABLE
+for weld in welds.TABLE:
     assert welds.find(weld.work, object(), object()) is None
-ours = {weld.maker.split(":")[0] for weld in welds._welds}
-ours |= {name.split(":")[0] for weld in welds._welds for name in (weld.features, *weld.oracles)}
+ours = {weld.maker.split(":")[0] for weld in welds.TABLE}
+ours |= {name.split(":")[0] for weld in welds.TABLE for name in (weld.features, *weld.oracles)}
 assert not ours & set(sys.modules), ours & set(sys.modules)
 """
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -196,7 +196,7 @@ assert not ours & set(sys.modules), ours & set(sys.modules)
 
 def test_each_line_of_compiled_code_names_what_there_is() -> None:
     """Classes, makers and methods that the table names exist: a name that was changed elsewhere would switch code off."""
-    for weld in welds._welds:
+    for weld in welds.TABLE:
         found = [getattr(import_module(name.split(":")[0]), name.split(":")[1]) for name in (weld.maker, weld.features)]
         assert callable(found[0])
         assert all(hasattr(found[1], method) for method in weld.feature_methods), weld

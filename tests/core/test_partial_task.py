@@ -79,7 +79,7 @@ def test_sets_take_compiled_steps():
         )
         for compiled in (True, False)
     )  # fmt: skip
-    assert task._fused is not None
+    assert task.fused is not None
     for k in range(5):
         w = rng.normal(size=task.dim)
         np.testing.assert_allclose(task.violations(w, 1.0), plain.violations(w, 1.0), rtol=1e-12)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -40,15 +41,21 @@ def scores_of(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return np.random.default_rng(seed).normal(size=int(offsets[-1])), offsets
 
 
+def started(before: set[Any]) -> list[Any]:
+    """The child processes that were not there before."""
+    return [child for child in multiprocessing.active_children() if child not in before]
+
+
 def test_answers_do_not_depend_on_the_number_of_processes(shared: ProcessOracle) -> None:
     """Labels, marginals and losses are those of the plain oracle, to the last bit; processes start with the first batch."""
-    lazy, (theta, offsets) = ProcessOracle(Interval(), n_jobs=3), scores_of()
-    assert not lazy._processes._processes
+    (theta, offsets), before = scores_of(), {*multiprocessing.active_children()}
+    ProcessOracle(Interval(), n_jobs=3)
+    assert not started(before)
     plain = argmax_batch(Interval(), theta, offsets, SHAPES)
     for oracle in (ProcessOracle(Interval(), n_jobs=1), shared):
         for found, wanted in zip(argmax_batch(oracle, theta, offsets, SHAPES), plain, strict=True):
             assert np.array_equal(found, wanted)
-    assert len(shared._processes._processes) == 2
+    assert len(started(before)) == 2
     batch, own = Scores.of(shared, SHAPES), Scores.of(Interval(), SHAPES)
     for found, wanted in zip(batch.marginals(theta), own.marginals(theta), strict=True):
         assert np.array_equal(found, wanted)
@@ -96,23 +103,24 @@ def test_an_oracle_that_cannot_be_sent_is_refused(case: str) -> None:
     )
     if case == "attribute":
         oracle.cost = lambda x: x  # type: ignore[attr-defined]
-    slow = ProcessOracle(oracle, n_jobs=2)
+    before = {*multiprocessing.active_children()}
     with pytest.raises(ParameterError, match=said):
-        argmax_batch(slow, *scores_of(), SHAPES)
-    assert not slow._processes._processes
+        argmax_batch(ProcessOracle(oracle, n_jobs=2), *scores_of(), SHAPES)
+    assert not started(before)
 
 
 def test_a_process_that_is_killed_is_told() -> None:
     """Where a process ends, the batch is an error, not a wait without end, and the next batch has new processes."""
+    before = {*multiprocessing.active_children()}
     oracle, (theta, offsets) = ProcessOracle(Interval(), n_jobs=2), scores_of()
     argmax_batch(oracle, theta, offsets, SHAPES)
-    for child in oracle._processes._processes.values():
+    for child in started(before):
         child.kill()
         child.join()
     with pytest.raises(StructpredError, match="a worker process ended"):
         argmax_batch(oracle, theta, offsets, SHAPES)
     assert len(argmax_batch(oracle, theta, offsets, SHAPES)[1]) == len(SHAPES) + 1
-    children = list(oracle._processes._processes.values())
+    children = started(before)
     del oracle
     assert not any(child.is_alive() for child in children)
     assert not set(children) & set(multiprocessing.active_children())

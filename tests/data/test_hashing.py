@@ -60,7 +60,7 @@ def test_memory_of_strings_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forgetting the strings met so far changes nothing."""
     sequences = [[[f"f{k % 700}", f"g{k}"]] for k in range(3000)]
     expected = FeatureHasher().transform(sequences)
-    monkeypatch.setattr(hashing, "_MAX_REMEMBERED", 10)
+    monkeypatch.setattr(hashing, "MAX_REMEMBERED", 10)
     assert FeatureHasher().transform(iter(sequences)).indices.tolist() == expected.indices.tolist()
 
 

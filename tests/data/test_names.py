@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from structpred.data.name_table import _MANY, NameTable
+from structpred.data.name_table import MANY, NameTable
 from structpred.data.tokens import FeatureIndex
 from structpred.data.vocabulary import FeatureDictionary
 from structpred.errors import DataError
@@ -58,7 +58,7 @@ def test_long_and_short_questions_get_the_same_ids(odd: str) -> None:
     dictionary = FeatureDictionary().fit([seen])
     whole = dictionary.transform(asked)
     pieces = [dictionary.transform([x]) for x in asked]
-    assert sum(len(t) for x in asked for t in x) >= _MANY
+    assert sum(len(t) for x in asked for t in x) >= MANY
     assert whole.indices.tolist() == np.concatenate([p.indices for p in pieces]).tolist()
     assert whole.values.tolist() == np.concatenate([p.values for p in pieces]).tolist()
     assert np.diff(whole.indptr).tolist() == np.concatenate([np.diff(p.indptr) for p in pieces]).tolist()
@@ -67,7 +67,7 @@ def test_long_and_short_questions_get_the_same_ids(odd: str) -> None:
 def test_what_is_no_string_is_still_named() -> None:
     """Among thousands of strings a number is found and said to stand at its sample and position."""
     dictionary = FeatureDictionary().fit([[["a"]]])
-    tokens: list[list[object]] = [["a", "b"] for _ in range(_MANY)]
+    tokens: list[list[object]] = [["a", "b"] for _ in range(MANY)]
     tokens[77] = ["a", 5]
     with pytest.raises(DataError, match="sample 0, position 77"):
         dictionary.transform([tokens])
@@ -76,5 +76,5 @@ def test_what_is_no_string_is_still_named() -> None:
 def test_an_open_index_learns_from_many_strings() -> None:
     """An index that takes new strings does so however many come at once."""
     index = FeatureIndex(lambda self, name: self.setdefault(name, len(self)))
-    names = [f"w={k}" for k in range(_MANY)]
-    assert index.ids([names], len(names)).tolist() == list(range(_MANY))
+    names = [f"w={k}" for k in range(MANY)]
+    assert index.ids([names], len(names)).tolist() == list(range(MANY))

@@ -108,8 +108,8 @@ def _plain(token: Any, prefix: str = "") -> Counter[str]:
 def test_equals_plain_python(train: Any, test: Any, block: int) -> None:
     """Fit and transform give what a plain loop gives, however the sequences are cut into blocks."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tokens, "_BLOCK", block)
-        patch.setattr(tokens, "_MAX_SEEN", 2)
+        patch.setattr(tokens, "BLOCK", block)
+        patch.setattr(tokens, "MAX_SEEN", 2)
         dictionary = FeatureDictionary()
         first = _items(dictionary.fit_transform(train), dictionary.names)
         second = _items(dictionary.transform(test), dictionary.names)

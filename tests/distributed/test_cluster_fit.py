@@ -31,8 +31,8 @@ TRAINERS = ("lbfgs", "oeg", "bcfw")
 def _small_slices() -> Iterator[None]:
     """Sums are made in slices as soon as there are two workers, of three shards at once."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("structpred.distributed.rounds._SLICE", 64)
-        patch.setattr("structpred.distributed.rounds._TOGETHER", 3)
+        patch.setattr("structpred.distributed.rounds.SLICE", 64)
+        patch.setattr("structpred.distributed.rounds.TOGETHER", 3)
         yield
 
 
@@ -212,7 +212,7 @@ def test_a_cluster_that_loses_its_workers_for_good_ends_the_run(
     asleep: bool, shards: Shards, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether they leave between rounds or in the middle of one, the run waits for others a while, and then says so."""
-    monkeypatch.setattr("structpred.distributed.rounds._PATIENCE", 3.0)
+    monkeypatch.setattr("structpred.distributed.rounds.PATIENCE", 3.0)
     with local_cluster(1) as cluster, distributed.Client(cluster) as client:
 
         def leave(row: Any) -> None:

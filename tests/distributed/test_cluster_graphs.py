@@ -13,6 +13,7 @@ from graph_cases import GRIDS, MORE, PATH, PATHS, graphs
 from structpred.distributed import Shards, fit, predict
 from structpred.errors import DataError
 from structpred.models import GraphLabeler
+from structpred.models.settings import resolve_trainer
 from structpred.oracles.dual_mrf import DualMRF
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.cocoa import CoCoA
@@ -40,13 +41,13 @@ def shards(X: Any, y: Any, weights: Any = None, bounds: Any = BOUNDS) -> Shards:
     [
         ("bcfw", CoCoA(BCFW(), shards=2)),
         ("oeg", CoCoA(OnlineEG(), shards=2)),
-        ("perceptron", ParameterMixing(GraphLabeler("perceptron")._trainer_and_surrogate()[0], shards=2)),
+        ("perceptron", ParameterMixing(resolve_trainer("perceptron")[0], shards=2)),
     ],
 )
 def test_rounds_are_those_of_one_process(here: Any, trainer: str, reference: Any) -> None:
     """Rounds on a cluster give the weights, and the certificate, of the same shards in one process, with sample weights."""
     X, y = GRIDS
-    surrogate = GraphLabeler(trainer)._trainer_and_surrogate()[1]
+    surrogate = resolve_trainer(trainer)[1]
     spread = fit(GraphLabeler(trainer, C=0.5, max_iter=3, tol=0.0), shards(X, y, WEIGHTS), client=here)
     alone = GraphLabeler(reference, C=0.5, max_iter=3, tol=0.0, surrogate=surrogate).fit(X, y, sample_weight=WEIGHTS)
     np.testing.assert_allclose(spread.coef_, alone.coef_, atol=1e-9)

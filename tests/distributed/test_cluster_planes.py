@@ -14,6 +14,7 @@ from structpred.distributed import Shards, fit
 from structpred.distributed.ways import plan_of
 from structpred.errors import MissingCapabilityError, NoUpdateWarning, ParameterError
 from structpred.models import StructuredPredictor
+from structpred.models.bundles import to_bundle
 from structpred.objectives.margin import MarginRescaling
 from structpred.oracles.multiclass import MulticlassOracle
 from structpred.trainers.bmrm import BMRM
@@ -91,7 +92,7 @@ def test_groups_of_weights_are_learnt_about_on_shards(client: Any, regulariser: 
 def test_slack_rescaling_on_shards_takes_a_trainer_that_they_take(client: Any) -> None:
     """Where no trainer is named it is bcfw on shards, whatever `fit` takes."""
     model = fit(StructuredPredictor(MulticlassOracle(), surrogate="slack", C=100.0, max_iter=5), SHARDS, client=client)
-    assert model._chosen_trainer() == "bcfw"
+    assert to_bundle(model).header["trainer"] == "bcfw"
     assert model.score(X, Y) > 0.5
 
 

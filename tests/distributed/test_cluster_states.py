@@ -97,7 +97,7 @@ def test_a_worker_that_missed_a_round_runs_that_one(
     old: list[Any] = []
 
     def forget_a_round(row: Any) -> None:
-        held = next(held for (_, k), held in tasks._KEPT.items() if k == 1)
+        held = next(held for (_, k), held in tasks.HELD.items() if k == 1)
         if row["passes"] == 3:
             old.append((copy.deepcopy(held.state), held.t))
         elif row["passes"] == 4:

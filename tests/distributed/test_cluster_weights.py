@@ -21,8 +21,10 @@ from structpred.models import (
     MultiLabelMRF,
     StructuredPredictor,
 )
+from structpred.models.bundles import to_bundle
 from structpred.models.parser.relation_sharding import RelationSharding
 from structpred.models.parser.sentences import as_treebank
+from structpred.models.settings import resolve_trainer
 from structpred.models.sharding import sharding_of
 from structpred.objectives.log_loss import LogLoss
 from structpred.oracles.multiclass import MulticlassOracle
@@ -112,7 +114,7 @@ def test_an_estimator_that_was_fitted_before_chooses_its_trainer_anew(here: Any)
     rows, sets = np.eye(4), np.array([[1, 0], [0, 1], [1, 1], [0, 0]])
     data = Shards.of_functions([partial(_rows, rows[:2], sets[:2]), partial(_rows, rows[2:], sets[2:])])
     again = MultiLabelMRF(max_iter=2).fit(rows, sets)
-    assert again._chosen_trainer() == "marginal_bcfw"
+    assert to_bundle(again).header["trainer"] == "marginal_bcfw"
     assert digest(fit(again, data, client=here)) == digest(fit(MultiLabelMRF(max_iter=2), data, client=here))
 
 
@@ -125,8 +127,8 @@ def test_online_trainers_weigh_as_mixing_does_in_one_process(here: Any, trainer:
     """The rounds of a cluster give the weights of the same shards in one process, and others than without weights."""
     even = Shards.of_functions([partial(weighted, rows) for rows in (slice(0, 12), slice(12, 24))])
     spread = fit(ChainLabeler(trainer, max_iter=3), even, client=here)
-    mixing = ParameterMixing(ChainLabeler(trainer)._trainer_and_surrogate()[0], shards=2)
-    alone = ChainLabeler(mixing, surrogate=ChainLabeler(trainer)._trainer_and_surrogate()[1], max_iter=3)
+    mixing = ParameterMixing(resolve_trainer(trainer)[0], shards=2)
+    alone = ChainLabeler(mixing, surrogate=resolve_trainer(trainer)[1], max_iter=3)
     alone.fit(X, Y, sample_weight=WEIGHTS)
     np.testing.assert_allclose(spread.coef_, alone.coef_, atol=1e-9)
 

@@ -57,7 +57,7 @@ def test_a_later_read_that_differs_is_an_error(here: Any, what: str, bent: int) 
     READS.update(n=0, bent=bent)
 
     def lose(row: Any) -> None:
-        tasks._KEPT.clear()
+        tasks.HELD.clear()
 
     model = ChainLabeler("perceptron", max_iter=4, callbacks=(lose,))
     with pytest.raises(DataError, match=r"shard 1 .*expected what the first read gave \(3 rows\), got other ") as raised:
@@ -72,7 +72,7 @@ def test_a_file_that_changes_is_an_error(here: Any, tmp_path: Path) -> None:
     path.write_text("the DT\ncat NN\n\na DT\ndog NN\n\n")
 
     def lose(row: Any) -> None:
-        tasks._KEPT.clear()
+        tasks.HELD.clear()
         if row["passes"] == 2:
             path.write_text("the DT\ncat NN\n\na NN\ndog DT\n\n")
 

@@ -178,7 +178,7 @@ def test_merged_templates_are_those_of_all_data(limit: int, monkeypatch: pytest.
     """Templates fitted to shards and merged have the features, counts and names of those fitted to all sentences; also where
     sentences are padded, and where keys are folded because their number is too large.
     """
-    monkeypatch.setattr(coded, "_KEY_LIMIT", limit)
+    monkeypatch.setattr(coded, "KEY_LIMIT", limit)
     padded = {"pair": ((0, -1), (0, 1)), "three": ((0, -2), (1, 0), (0, 1))}
     templates = [Template("w", ((0, 0),)), *(Template(name, atoms, pad=True) for name, atoms in padded.items())]
     for min_count in (1, 2):

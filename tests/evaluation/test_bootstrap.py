@@ -102,7 +102,7 @@ def test_drawing_in_blocks_covers_every_row(monkeypatch: pytest.MonkeyPatch) -> 
     """Cutting the draws into small blocks, to bound memory, still makes the asked number of them."""
     from structpred.evaluation import bootstrap
 
-    monkeypatch.setattr(bootstrap, "_BLOCK", 100)
+    monkeypatch.setattr(bootstrap, "BLOCK", 100)
     assert bootstrap._blocks(30, 10, lambda n: np.ones((n, 2))).shape == (10, 2)
 
 

@@ -50,7 +50,7 @@ def test_compiled_and_plain_paths_agree() -> None:
         one, other = made(fixed), made(fixed, compiled=False)
         w = rng.normal(size=one.dim)
         w.reshape(-1, 8)[:, 3:] = 0.0
-        best = one._fused.sweep(w, 1.0, 0, 3, 1.0)[0]
+        best = one.fused.sweep(w, 1.0, 0, 3, 1.0)[0]
         listed = np.concatenate([other.argmax(w, i, 1.0) for i in range(3)])
         assert np.array_equal(best, listed)
         for a, b in zip(

@@ -97,7 +97,7 @@ def test_crfpp_templates_equal_strings_on_real_sentences(chunks: ColumnCorpus, t
 @pytest.mark.parametrize("limit", [1, 50, 3000])
 def test_keys_that_would_overflow_are_ranked(chunks: ColumnCorpus, limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With any limit on the size of keys the features stay the same, and survive the model file's form."""
-    monkeypatch.setattr(module, "_KEY_LIMIT", limit)
+    monkeypatch.setattr(module, "KEY_LIMIT", limit)
     templates = [Template("far", tuple((k % 2, k - 2) for k in range(5))), *load_templates("chunking")[:12]]
     made = _compare(templates, chunks.take(0, 60), chunks.take(60, 90))
     monkeypatch.undo()
@@ -199,14 +199,14 @@ def test_any_templates_equal_strings(
     """Any templates on any rows give what a plain implementation with strings gives, whatever the limit on keys."""
     templates = [Template(f"t{k}", atoms, at, pad) for k, (atoms, at, pad) in enumerate(shapes)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_KEY_LIMIT", limit)
+        patch.setattr(module, "KEY_LIMIT", limit)
         _compare(templates, ColumnCorpus.from_rows(train), ColumnCorpus.from_rows(test), min_count)
 
 
 def test_unseen_partial_keys_match_nothing() -> None:
     """Where keys are ranked, a beginning that was not seen at fit gives no feature, however many tokens there are."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_KEY_LIMIT", 8)
+        patch.setattr(module, "KEY_LIMIT", 8)
         train = [[("a",), ("a",), ("b",), ("b",), ("a",), ("c",)], [("c",), ("b",), ("b",), ("c",), ("a",)]]
         test = [[(w,) for w in sentence] for sentence in itertools.product("abc", repeat=5)]
         _compare([Template("t", ((0, -1), (0, 0), (0, 1)))], ColumnCorpus.from_rows(train), ColumnCorpus.from_rows(test))

@@ -77,7 +77,7 @@ def test_blocks_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
 
     featurizer = HashedTemplateFeaturizer(load_templates("chunking"), 12)
     whole = featurizer.transform(rows(1))
-    monkeypatch.setattr(hashed_templates, "_BLOCK", 2)
+    monkeypatch.setattr(hashed_templates, "BLOCK", 2)
     pieces = featurizer.transform(rows(1))
     for name in ("indptr", "indices", "values", "offsets"):
         assert np.array_equal(getattr(whole, name), getattr(pieces, name))

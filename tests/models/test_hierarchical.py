@@ -289,6 +289,7 @@ def test_the_default_trainer_is_that_over_marginals_where_it_applies() -> None:
     X, Y = sample(tree)
     quick: dict[str, Any] = {"max_iter": 1, "hierarchy": tree}
     for settings, name in (({}, "marginal_bcfw"), ({"tables": True}, "marginal_bcfw"), ({"surrogate": "slack"}, "corrective")):
-        assert HierarchicalMultiLabel(**quick, **settings).fit(X, Y)._chosen_trainer() == name
-    assert HierarchicalMultiLabel(**quick, regulariser="l1").fit(X, Y)._chosen_trainer() == "bcfw"
-    assert HierarchicalMultiLabel(max_iter=1, hierarchy=SHAPES["graph"]).fit(*sample(SHAPES["graph"]))._chosen_trainer() == "bcfw"
+        assert to_bundle(HierarchicalMultiLabel(**quick, **settings).fit(X, Y)).header["trainer"] == name
+    assert to_bundle(HierarchicalMultiLabel(**quick, regulariser="l1").fit(X, Y)).header["trainer"] == "bcfw"
+    graph = HierarchicalMultiLabel(max_iter=1, hierarchy=SHAPES["graph"]).fit(*sample(SHAPES["graph"]))
+    assert to_bundle(graph).header["trainer"] == "bcfw"

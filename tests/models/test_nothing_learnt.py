@@ -10,6 +10,7 @@ from structpred import Instance
 from structpred.errors import NoUpdateWarning
 from structpred.models import ChainLabeler, DecisionModel, DependencyParser, GraphLabeler, MultiLabelMRF, StructuredPredictor
 from structpred.models.base import StructuredEstimator
+from structpred.models.bundles import to_bundle
 from structpred.objectives.regularisers.l1 import L1
 from structpred.oracles.multiclass import MulticlassOracle
 from structpred.oracles.shortest_path import ShortestPathOracle
@@ -88,7 +89,7 @@ def test_a_search_goes_up_to_the_passes_of_the_trainer() -> None:
 
 def test_slack_rescaling_without_a_trainer() -> None:
     """It is corrective under 1/2 |w|^2 where all is known, and bcfw where corrective does not fit."""
-    assert fitted(surrogate="slack")._chosen_trainer() == "corrective"
-    assert fitted(surrogate="slack", regulariser="l1")._chosen_trainer() == "bcfw"
-    assert fitted()._chosen_trainer() == "bcfw"
-    assert fitted(surrogate="slack", trainer="sgd")._chosen_trainer() == "sgd"
+    assert to_bundle(fitted(surrogate="slack")).header["trainer"] == "corrective"
+    assert to_bundle(fitted(surrogate="slack", regulariser="l1")).header["trainer"] == "bcfw"
+    assert to_bundle(fitted()).header["trainer"] == "bcfw"
+    assert to_bundle(fitted(surrogate="slack", trainer="sgd")).header["trainer"] == "sgd"

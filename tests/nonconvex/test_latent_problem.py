@@ -60,7 +60,7 @@ def test_many_rows_are_kept_to_a_thousandth(monkeypatch: pytest.MonkeyPatch) -> 
     states = random_states(p, np.random.default_rng(0))
     gaps = []
     for many in (40, 39):
-        monkeypatch.setattr(latent_search, "_MANY", many)
+        monkeypatch.setattr(latent_search, "MANY", many)
         search = LatentSearch(p, 10)
         search.offer(states, None, "offered")
         assert search.inner is not None

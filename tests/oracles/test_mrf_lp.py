@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +39,11 @@ def grid(height: int, width: int, n_states: int) -> Shape:
     right = np.stack((nodes[:, :-1].ravel(), nodes[:, 1:].ravel()), axis=1)
     down = np.stack((nodes[:-1].ravel(), nodes[1:].ravel()), axis=1)
     return graph_shape(height * width, n_states, np.concatenate((right, down)))
+
+
+def kept_models() -> Any:
+    """The models that this thread keeps, the one that was used last at the end."""
+    return programs._kept.models
 
 
 def independent(scores: np.ndarray, shape: Shape, A: np.ndarray | None = None, b: np.ndarray | None = None) -> float | None:
@@ -180,7 +186,7 @@ def test_answers_do_not_depend_on_earlier_calls() -> None:
         for q in order.tolist():
             shape, scores = questions[q]
             if forget:
-                programs._kept.models.clear()
+                kept_models().clear()
             try:
                 found = RelaxedMRF().relaxation(scores, shape)
                 answers[q] = found.mu.tobytes(), found.value
@@ -220,12 +226,12 @@ def test_two_threads_give_the_answers_of_one() -> None:
 def test_kept_models_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thread forgets the models it has not used for longest once they are too many; a single large one is kept."""
     monkeypatch.setattr(programs, "KEPT_PARTS", 300)
-    programs._kept.models.clear()
+    kept_models().clear()
     for n in range(2, 12):
         shape = graph_shape(n, 5, [(0, 1)])
         RelaxedMRF().argmax_relaxed(np.arange(graph_of(shape).n_parts, dtype=np.float64), shape)
-        assert len(programs._kept.models) == 1 or sum(graph_of(s).n_parts for s, _ in programs._kept.models) <= 300
-    assert next(reversed(programs._kept.models)) == (graph_shape(11, 5, [(0, 1)]), 0)
+        assert len(kept_models()) == 1 or sum(graph_of(s).n_parts for s, _ in kept_models()) <= 300
+    assert next(reversed(kept_models())) == (graph_shape(11, 5, [(0, 1)]), 0)
 
 
 def test_grids_by_both_solvers() -> None:
@@ -349,7 +355,7 @@ def test_the_search_for_allowed_labels_ends() -> None:
 def test_a_missing_solver_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without OR-Tools the error says who needs it and how to install it."""
     monkeypatch.setattr("structpred.runtime.dependencies.installed_version", lambda name: None)
-    programs._kept.models.clear()
+    kept_models().clear()
     check_ortools.cache_clear()
     for oracle in SOLVERS.values():
         with pytest.raises(DependencyError, match=r"RelaxedMRF needs ortools.*structpred\[solvers\]"):

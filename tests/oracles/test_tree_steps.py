@@ -125,8 +125,8 @@ def tree_task(
 def pair(oracle: Any, rules: str = "none", **options: Any) -> tuple[Task, Task]:
     """The task with compiled steps, and the same one without."""
     compiled, plain = (tree_task(oracle, rules, compiled=flag, **options) for flag in (True, False))
-    assert isinstance(compiled._fused, BlockSteps)
-    assert plain._fused is None
+    assert isinstance(compiled.fused, BlockSteps)
+    assert plain.fused is None
     return compiled, plain
 
 
@@ -231,10 +231,10 @@ def test_threads_and_blocks_change_nothing(kind: str, rules: str, monkeypatch: p
         monkeypatch.setattr(inference, "BLOCK", block)
         for n_jobs in (1, 2, 8):
             task = tree_task(TREES[kind], rules, lengths=lengths, n_jobs=n_jobs)
-            assert isinstance(task._fused, BlockSteps)
-            assert task._fused.n_jobs == n_jobs
-            whole = task._fused.sweep(w, 0.7, 0, len(task), 1.0)
-            part = task._fused.sweep(w, 0.7, 5, 40, 1.0)
+            assert isinstance(task.fused, BlockSteps)
+            assert task.fused.n_jobs == n_jobs
+            whole = task.fused.sweep(w, 0.7, 0, len(task), 1.0)
+            part = task.fused.sweep(w, 0.7, 5, 40, 1.0)
             first, last = sum(lengths[:5]), sum(lengths[:40])
             for all_of, some in zip((whole[0][first:last], whole[1][5:40], whole[2][5:40]), part, strict=True):
                 assert all_of.tobytes() == some.tobytes()
@@ -258,10 +258,10 @@ def test_training_does_not_depend_on_threads(trainer: Any) -> None:
 def test_losses_without_one_cost_keep_to_the_plain_calls() -> None:
     """A loss that does not cost the same for every wrong head has no compiled steps, openly; its steps find it all the same."""
     task = tree_task(ArborescenceOracle(), loss=FarCosts())
-    assert task._fused is None
+    assert task.fused is None
     step = task.step(np.zeros(task.dim, np.float32), 4, 1.0)
     assert step.loss > 26  # at zero weights it is the loss that is maximised: farther away than one place each
-    assert tree_task(ArborescenceOracle(), loss=FarCosts(), compiled=False)._fused is None
+    assert tree_task(ArborescenceOracle(), loss=FarCosts(), compiled=False).fused is None
 
 
 @every_kind
@@ -269,7 +269,7 @@ def test_other_features_keep_to_the_plain_calls(kind: str) -> None:
     """Trees over rows of numbers have no compiled steps."""
     features = PartFeatures([np.eye(6), np.eye(6)])
     task = Task(features, TREES[kind], [[2, 0], [0, 1]], [(2,), (2,)], Hamming())
-    assert task._fused is None
+    assert task.fused is None
 
 
 @every_kind
@@ -282,7 +282,7 @@ def test_sentences_without_a_tree_are_named(kind: str) -> None:
     barred[:, 0] = FORBIDDEN
     task.features.fixed = FixedParts([None] * 6 + [barred.ravel()] + [None] * 3)
     for n_jobs in (1, 2):
-        task._fused.n_jobs = n_jobs  # type: ignore[union-attr]
+        task.fused.n_jobs = n_jobs  # type: ignore[union-attr]
         with pytest.raises(InfeasibleError, match="sample 6: no tree satisfies the constraints"):
             task.violations(np.zeros(task.dim), 1.0)
 
@@ -312,7 +312,7 @@ def test_differences_that_are_not_those_of_the_scores_are_named(monkeypatch: pyt
     """A step compares the difference that features write with the scores that they write, and names sample and features."""
     task = tree_task(ArborescenceOracle())
     assert isinstance(task.features, ArcFeatures)
-    assert isinstance(task._fused, BlockSteps)
+    assert isinstance(task.fused, BlockSteps)
     w, right = np.random.default_rng(1).normal(size=task.dim).astype(np.float32), task.features.emit_difference
     task.step(w, 3, 1.0)
 

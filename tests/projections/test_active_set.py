@@ -12,7 +12,7 @@ from structpred.oracles.enumerated import EnumeratedOracle
 from structpred.oracles.multiclass import MulticlassOracle
 from structpred.oracles.projective import ProjectiveOracle
 from structpred.oracles.semimarkov import SemiMarkovOracle
-from structpred.projections.active_set import _drop_column, nearest_in_hull, project_onto_hull
+from structpred.projections.active_set import drop_column, nearest_in_hull, project_onto_hull
 from structpred.projections.simplex import project_onto_simplex
 
 #: (5, 2) and longer: transitions that happen several times in one output
@@ -240,7 +240,7 @@ def test_a_factor_loses_a_column(k) -> None:
     rows = np.random.default_rng(15).normal(size=(9, 7))
     matrix = rows.T @ rows
     factor = np.linalg.cholesky(matrix).T.copy()
-    _drop_column(factor, 7, k)
+    drop_column(factor, 7, k)
     smaller = np.delete(np.delete(matrix, k, 0), k, 1)
     np.testing.assert_allclose(factor[:6, :6], np.linalg.cholesky(smaller).T, atol=1e-12)
 

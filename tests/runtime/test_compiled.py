@@ -58,7 +58,7 @@ def test_beside_the_sources_where_that_can_be_written(monkeypatch: pytest.Monkey
 
 def test_the_users_cache_folder_for_a_read_only_package(no_home: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A package that cannot be written keeps its kernels in the user's cache folder."""
-    monkeypatch.setattr(compiled, "_user_cache", lambda: tmp_path / "cache")
+    monkeypatch.setattr(compiled, "user_cache", lambda: tmp_path / "cache")
     assert compiled.find_cache().folder == tmp_path / "cache"
 
 
@@ -94,7 +94,7 @@ def test_a_user_without_a_home_has_no_cache_folder(monkeypatch: pytest.MonkeyPat
         raise RuntimeError("Could not determine home directory.")
 
     monkeypatch.setattr(Path, "home", no_home)
-    assert compiled._user_cache() is None
+    assert compiled.user_cache() is None
 
 
 class Terminal(io.StringIO):
@@ -124,7 +124,7 @@ HERE = compiled.CacheLocation(Path("there"), "for the test", True)
 def test_a_terminal_hears_of_compilation(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nobody set up logging, one line on the terminal says what is going on, how long it takes and where it is kept."""
     monkeypatch.setattr("sys.stderr", stream := Terminal())
-    compiled._announce(HERE)
+    compiled.announce(HERE)
     said = stream.getvalue()
     assert said.startswith("structpred: compiling kernels, once per installation")
     assert (said.count("\n"), "there" in said) == (1, True)
@@ -134,9 +134,9 @@ def test_a_terminal_hears_of_compilation(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_pipe_does_not(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     """Standard error that is no terminal gets nothing; the log has the line at level INFO."""
     monkeypatch.setattr("sys.stderr", stream := io.StringIO())
-    compiled._announce(HERE)
+    compiled.announce(HERE)
     with caplog.at_level(logging.INFO, "structpred"):
-        compiled._announce(HERE)
+        compiled.announce(HERE)
     assert stream.getvalue() == ""
     assert caplog.text.count("compiling kernels") == 1
 
@@ -157,7 +157,7 @@ class Watched(Terminal):
 
 def test_a_terminal_sees_which_kernel_is_being_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     """While a kernel compiles a line names it and is rewritten; behind the last one nothing is left of the line."""
-    monkeypatch.setattr(compiling, "_EVERY", 0.0)
+    monkeypatch.setattr(compiling, "EVERY", 0.0)
     stream = Watched()
     monkeypatch.setattr("sys.stderr", stream)
     monkeypatch.setattr("sys.__stderr__", stream)
@@ -187,7 +187,7 @@ def test_no_silence_on_a_terminal(tmp_path: Path) -> None:
     import pty
 
     code = (
-        "from structpred.runtime import compiling; compiling._EVERY = 0.0\n"
+        "from structpred.runtime import compiling; compiling.EVERY = 0.0\n"
         "from structpred.runtime.jit import njit\n"
         "def twice(x): return x + x\n"
         "twice.__module__ = 'structpred.probe'\n"

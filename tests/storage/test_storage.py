@@ -87,9 +87,9 @@ def test_same_bundle_same_bytes(path: Path) -> None:
 def test_large_entries_are_hashed_by_a_thread_of_their_own(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The file is the same, is read the same, damage is found, and an error of the disk comes through."""
     bundle = Bundle({"C": 1.0}, {"w": np.arange(1000.0)}, {"labels": ["a", "b"]})
-    files = [path.with_name(f"{large}.spz") for large in (archive._LARGE, 1)]
+    files = [path.with_name(f"{large}.spz") for large in (archive.LARGE, 1)]
     write_bundle(files[0], bundle, kind="model")
-    monkeypatch.setattr(archive, "_LARGE", 1)
+    monkeypatch.setattr(archive, "LARGE", 1)
     write_bundle(files[1], bundle, kind="model")
     assert files[0].read_bytes() == files[1].read_bytes()
     assert read_bundle(files[0], kind="model").equals(bundle)

@@ -95,7 +95,7 @@ def corner(task, state, i, k):
 
 def dual_point(trainer, prob, state):
     """(loss, u)."""
-    return (prob.p @ (state.blocks.alpha * state.blocks.offset).sum(axis=1)).item(), trainer._dual_point(prob, state)
+    return (prob.p @ (state.blocks.alpha * state.blocks.offset).sum(axis=1)).item(), trainer.dual_point(prob, state)
 
 
 @pytest.mark.parametrize("make", [chain_task, assignment_task])

@@ -12,7 +12,7 @@ from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.problem import Problem
 from structpred.trainers.rows._label_faces_kernels import solve_face, without
 from structpred.trainers.rows.label_ascent import LabelAscent, LabelState
-from structpred.trainers.sdca import SDCA, _ascent
+from structpred.trainers.sdca import SDCA, ascent_of
 
 RNG = np.random.default_rng(7)
 N, D, N_LABELS = 30, 6, 4
@@ -31,7 +31,7 @@ def task(rows: np.ndarray = X, y: np.ndarray = Y, loss: object = None, weights: 
 
 def swept(found: Problem) -> tuple[LabelAscent, LabelState]:
     """The state after two sweeps, with free entries that are not at their maximum."""
-    ascent = _ascent(found)
+    ascent = ascent_of(found)
     assert isinstance(ascent, LabelAscent)
     state = ascent.init_state()
     for seed in (1, 2):

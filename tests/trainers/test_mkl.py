@@ -81,7 +81,7 @@ def test_weights_belong_to_the_corners_after_beta_has_moved() -> None:
         for item in trainer.order(prob, state, rng, n_pass).tolist():
             state, _ = trainer.update(prob, state, item)
         state = trainer.finish_pass(prob, state)
-    u = trainer._dual_point(prob, state)
+    u = trainer.dual_point(prob, state)
     dual_map = DualMap.of(prob.task.groups[1:], state.scale)
     assert len(set(state.scale)) > 1
     np.testing.assert_allclose(state.weights.v, dual_map.weights(u), atol=1e-10)

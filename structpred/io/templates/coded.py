@@ -18,7 +18,7 @@ from structpred.io.columns import ColumnCorpus
 from structpred.io.templates.template import Template, transform
 from structpred.runtime.ranges import Integers
 
-_KEY_LIMIT = 2**62
+KEY_LIMIT = 2**62
 
 
 @dataclass
@@ -151,7 +151,7 @@ class CodedTemplates:
         missing = [np.zeros(len(reading.position), np.bool_) for _ in templates]
         size = 1
         for j, atom_size in enumerate(block.sizes):
-            if learn and size * atom_size > _KEY_LIMIT:
+            if learn and size * atom_size > KEY_LIMIT:
                 block.folds[j] = np.unique(np.concatenate([key[~gone] for key, gone in zip(keys, missing, strict=True)]))
             if j in block.folds:
                 keys = [_rank(np.where(gone, -1, key), block.folds[j], size) for key, gone in zip(keys, missing, strict=True)]

@@ -25,7 +25,7 @@ from structpred.io.templates.templates import TEMPLATES, Template
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Array, Field, Record, Whole, as_file_error, maybe
 
-_KEYS = Array(("int64",), (None,), below=coded._KEY_LIMIT, ascending=True)
+_KEYS = Array(("int64",), (None,), below=coded.KEY_LIMIT, ascending=True)
 
 
 class TemplateFeaturizer(CodedTemplates):
@@ -164,7 +164,7 @@ class TemplateFeaturizer(CodedTemplates):
                 fits = fits and block.folds[j].max(initial=-1) < size
                 size = len(block.folds[j])
             size *= atom_size
-            fits = fits and size <= coded._KEY_LIMIT  # the keys so far fit into 64 bits
+            fits = fits and size <= coded.KEY_LIMIT  # the keys so far fit into 64 bits
         if not fits or block.keys.max(initial=-1) >= size:
             raise ValueError("feature keys and vocabularies do not belong together")
 
@@ -260,7 +260,7 @@ def _keys(block: Any, digits: Integers) -> Integers:
     """The codes read as the digits of one number; ranks of partial keys are kept where it would be too large."""
     keys, size = np.zeros(len(digits), np.int64), 1
     for j, atom_size in enumerate(block.sizes):
-        if size * atom_size > coded._KEY_LIMIT:
+        if size * atom_size > coded.KEY_LIMIT:
             block.folds[j] = np.unique(keys)
             keys, size = np.searchsorted(block.folds[j], keys), len(block.folds[j])
         keys, size = keys * atom_size + digits[:, j], size * atom_size

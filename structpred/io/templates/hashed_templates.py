@@ -26,7 +26,7 @@ from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Record, as_file_error
 
 Checksums = npt.NDArray[np.uint32]
-_BLOCK = 4096  # sentences at a time: the scratch arrays stay small
+BLOCK = 4096  # sentences at a time: the scratch arrays stay small
 _NEAR = 64  # shifts by fewer bytes have a table of their own
 
 
@@ -34,8 +34,8 @@ def hashed_features(
     corpus: ColumnCorpus, templates: Sequence[Template], n_bits: int
 ) -> tuple[Integers, npt.NDArray[np.int32], npt.NDArray[np.float32]]:
     """(row pointers, ids, values) of each token, ids ascending; an id that n features of a token share has the value n."""
-    firsts = range(0, max(len(corpus), 1), _BLOCK)
-    parts = [_of_some(corpus.take(k, min(k + _BLOCK, len(corpus))), templates, n_bits) for k in firsts]
+    firsts = range(0, max(len(corpus), 1), BLOCK)
+    parts = [_of_some(corpus.take(k, min(k + BLOCK, len(corpus))), templates, n_bits) for k in firsts]
     lengths, indices, values = (np.concatenate([part[j] for part in parts]) for j in range(3))
     return np.concatenate(([0], np.cumsum(lengths))), indices, values
 

@@ -27,18 +27,18 @@ class Weld(NamedTuple):
     oracle_methods: tuple[str, ...]
 
 
-_welds: list[Weld] = []
+TABLE: list[Weld] = []
 
 
 def register(*welds: Weld) -> None:
     """Ask these for all feature maps and oracles that meet from now on, after those that are there."""
-    _welds.extend(welds)
+    TABLE.extend(welds)
 
 
 def find(work: str, features: object, oracle: object, *more: Any) -> Any:
     """The code for this work; None where none was written, or where a subclass changed what it was written for."""
     maps, oracles = ({f"{kind.__module__}:{kind.__qualname__}": kind for kind in type(x).__mro__} for x in (features, oracle))
-    for weld in _welds:
+    for weld in TABLE:
         name = next((name for name in weld.oracles if name in oracles), None)
         if weld.work != work or name is None or weld.features not in maps:
             continue

@@ -58,9 +58,9 @@ def test_sets_in_kernel_form_take_compiled_steps():
     known = partial_labels(half)
     encoder = LabelEncoder.fit(known.known())
     task = chain_task(input_.fit_transform(sequences), half, encoder, Hamming(), None, partial=known)
-    assert task._fused is not None
+    assert task.fused is not None
     plain, rng = copy.copy(task), np.random.default_rng(0)
-    plain._fused = None
+    plain.fused = None
     for _ in range(3):
         w = rng.normal(size=task.dim).astype(task.dtype)
         values = task.violations(w, 1.0)
