@@ -239,3 +239,11 @@ def test_what_is_out_of_reach_is_not_answered(data_dir: Path) -> None:
     (one,) = uai_instances(data_dir, names=["Grids_15"])
     with pytest.raises(ConvergenceError, match="400 nodes"):
         BranchAndBoundMRF(1_000_000).argmax(one.problem.scores, one.problem.shape)
+
+
+def test_bounds_keep_the_search_small() -> None:
+    """Complete graphs of 18 nodes, 262,144 outputs, take some 500 to 800 partial outputs: what cannot win is not looked at."""
+    for seed in range(6):
+        rng, shape = np.random.default_rng(seed), complete(18, 2)
+        scores = rng.normal(size=graph_of(shape).n_parts)
+        assert BranchAndBoundMRF(max_nodes=800).argmax(scores, shape).shape == (18,)

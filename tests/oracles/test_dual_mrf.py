@@ -69,6 +69,14 @@ def test_forests_are_solved() -> None:
         assert all_scores(shape, scores)[tuple(labels)] == pytest.approx(best, abs=1e-9)
 
 
+def test_one_sweep_solves_a_path() -> None:
+    """Along a path whose node numbers grow one sweep, there and back, makes the bound the best score."""
+    rng, shape = np.random.default_rng(9), graph_shape(7, 3, [(i, i + 1) for i in range(6)])
+    for _ in range(10):
+        scores = rng.normal(size=graph_of(shape).n_parts)
+        assert DualMRF(n_iter=1).argmax_bound(scores, shape)[1] == pytest.approx(all_scores(shape, scores).max(), abs=1e-9)
+
+
 def test_two_states_come_down_to_roof_duality() -> None:
     """For K = 2 the limit is the LP's value: within 1e-4 of roof duality's after at most 5,000 sweeps."""
     rng = np.random.default_rng(7)

@@ -161,3 +161,28 @@ def test_every_method_is_in_the_table_of_methods() -> None:
     """The tests above reach every search there is."""
     assert set(METHODS) == {"angular", "hybrid", "direct", "kbest", "sarawagi", *LAMBDA_ONLY}
     assert np.all([search(Points(*TABLE["I Hamming levels"][:2], ALL), m, threshold=0.1).phi > 0 for m in METHODS])
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_loose_bounds_do_not_keep_hull_search_asking(name: str) -> None:
+    """Where bounds stay a hundredth above the outputs, the hull is known after six queries at most, and the search ends there."""
+
+    class Loose(Points):
+        def _found(self, k: int, bound: float) -> Any:
+            return super()._found(k, 1.01 * bound)
+
+    assert search(Loose(*TABLE[name][:2]), "hull").n_plain <= 6
+
+
+def test_levels_of_the_loss_save_lists() -> None:
+    """Where losses are whole numbers the lines count at these alone: five sets take 21 lists, where a continuum takes 43."""
+    n_lists = 0
+    for seed in (136, 209, 265, 267, 388):
+        rng = np.random.default_rng(seed)
+        n, most = int(rng.integers(20, 200)), int(rng.integers(2, 12))
+        g = np.r_[0, rng.integers(1, most + 1, n)].astype(float)
+        h = np.r_[1.0, rng.uniform(-1, 2, n) / g[1:] ** rng.uniform(0.5, 2)]
+        found = search(Points(h, g, ("kbest",), loss_unit=1.0), "kbest")
+        assert found.phi == pytest.approx((np.maximum(h, 0.0) * g).max())
+        n_lists += found.n_constrained
+    assert n_lists <= 25

