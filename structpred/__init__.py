@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from structpred.contracts.callbacks import check_callbacks
     from structpred.contracts.checks import check_feature_map, check_oracle
     from structpred.contracts.losses import check_loss
-    from structpred.contracts.projections import check_projection
-    from structpred.contracts.prox import check_prox
+    from structpred.contracts.projections import check_projection, check_prox
     from structpred.contracts.regularisers import check_regulariser
     from structpred.contracts.scalar_losses import check_scalar_loss
     from structpred.contracts.score_losses import check_layer, check_score_loss
@@ -42,8 +41,7 @@ _FILES = {
     "contracts.callbacks": ("check_callbacks",),
     "contracts.checks": ("check_feature_map", "check_oracle"),
     "contracts.losses": ("check_loss",),
-    "contracts.projections": ("check_projection",),
-    "contracts.prox": ("check_prox",),
+    "contracts.projections": ("check_projection", "check_prox"),
     "contracts.regularisers": ("check_regulariser",),
     "contracts.scalar_losses": ("check_scalar_loss",),
     "contracts.score_losses": ("check_layer", "check_score_loss"),

@@ -1,9 +1,9 @@
-"""The rule of `marginals`: log_z and the expected part counts, compared with all outputs; the part at fault is named."""
+"""The rules of `marginals`, log_z and the expected part counts, and of clique marginals; the part at fault is named."""
 
 import numpy as np
 
-from structpred.contracts.engine import Examiner, Space, tolerance
-from structpred.contracts.scores import RANDOM, Answer
+from structpred.contracts.engine import Examiner, Space, place, tolerance
+from structpred.contracts.scores import HUGE, RANDOM, TIES, Answer
 from structpred.core.oracle import Scores
 from structpred.core.types import Floats
 
@@ -95,3 +95,80 @@ def _slopes(examiner: Examiner, space: Space, theta: Scores, mu: Floats, where: 
         cause = "log_z and mu belong to different distributions"
         ok = abs(slope - mu[j]) <= 1e-5 * max(1.0, abs(slope))
         examiner.expect(_RULE, ok, where, f"mu[{j}] = d log_z / d theta[{j}] = {slope:.6g}", mu[j], cause)
+
+
+#: a point so far out that its projection lies on the face of the best outputs, to |x|^2 / 1e5
+_FAR = 1e5
+
+
+def examine_cliques(examiner: Examiner, space: Space, answer: Answer) -> None:
+    """One score vector, led back to the cliques: its projection, twice, from its own multipliers, and next to another point."""
+    if answer.kind not in (RANDOM, TIES, HUGE):
+        return
+    where, rule = f"{place(space.shape)}, {answer.kind}", "project_cliques"
+    counts = _counts(examiner, space, place(space.shape))
+    theta = answer.theta / max(1.0, float(np.abs(answer.theta).max()))
+    point = theta @ counts
+    x, multipliers = _projected(examiner, space, point, where)
+    examiner.expect(rule, x.min() >= -1e-9, where, "clique marginals >= 0", x, "a sign, or no projection at all")
+    best, _ = _projected(examiner, space, _FAR * point, where)
+    gap, size = float((point - x) @ (best - x)), max(1.0, float(np.abs(point - x) @ (best + x)))
+    cause = "too few iterations, or the nearest point of another set"
+    examiner.expect(rule, gap <= 1e-8 * size, where, "<point - x, z - x> <= 0 for other clique marginals z", f"{gap:.3g}", cause)
+    again, _ = _projected(examiner, space, x, where)
+    cause = "an answer that is not among the clique marginals, or that moves what is"
+    examiner.expect(rule, np.abs(again - x).max() <= 1e-7, where, "the projection of x to be x", again - x, cause)
+    warm, _ = _projected(examiner, space, point, where, multipliers)
+    cause = "`start` in place of the answer, or multipliers of another order"
+    examiner.expect(rule, np.abs(warm - x).max() <= 1e-7, where, "the same from its own multipliers", warm - x, cause)
+    if space.complete:
+        _agrees(examiner, space, counts @ best, theta, where)
+
+
+def _counts(examiner: Examiner, space: Space, where: str) -> Floats:
+    """The 0/1 matrix A, (n_parts, n_variables)."""
+    rule, cause = "clique_parts", "offsets that do not start at 0 or end at len(parts), or a part that is not one of this shape"
+    examiner.insist(rule, rule in examiner.has, where, "clique_parts next to project_cliques", "no such method", "it is missing")
+    found = examiner.call(rule, where, space.shape)
+    pair = isinstance(found, tuple) and len(found) == 2
+    examiner.insist(rule, pair, where, "clique_parts to give (ends, parts)", found, "see the method's signature")
+    ends, parts = (examiner.labels(one, where, rule) for one in found)
+    ok = len(ends) > 1 and ends[0] == 0 and ends[-1] == len(parts) and (np.diff(ends) >= 0).all()
+    ok = ok and (not len(parts) or (parts.min() >= 0 and parts.max() < space.n_parts))
+    examiner.insist(rule, ok, where, f"ascending ends from 0, parts in [0, {space.n_parts})", ends, cause)
+    counts = np.zeros((space.n_parts, len(ends) - 1))
+    np.add.at(counts, (parts, np.repeat(np.arange(len(ends) - 1), np.diff(ends))), 1.0)
+    return counts
+
+
+def _projected(examiner: Examiner, space: Space, point: Floats, where: str, start: Floats | None = None) -> tuple[Floats, Floats]:
+    """Of a batch of the point and its half: as one by one to the last bit; the answer for the point."""
+    rule, both, n = "project_cliques", np.concatenate((point, 0.5 * point)), len(point)
+    one = examiner.call(rule, where, point, np.array([0, n]), [space.shape], start)
+    pair = isinstance(one, tuple) and len(one) == 2
+    examiner.insist(rule, pair, where, "project_cliques to give (x, multipliers)", one, "see the method's signature")
+    x = examiner.numbers(one[0], n, where, rule)
+    if start is None:
+        half = examiner.call(rule, where, 0.5 * point, np.array([0, n]), [space.shape])
+        found = examiner.call(rule, where, both, np.array([0, n, 2 * n]), [space.shape] * 2, None, 2)
+        for one_by_one, batch in zip(zip(one, half, strict=True), found, strict=True):
+            same = np.array_equal(np.concatenate(one_by_one), batch)
+            cause = "offsets, or scratch that threads share"
+            examiner.expect(rule, same, where, "a batch on two threads to be its loop, bit for bit", batch, cause)
+    return x, np.asarray(one[1], dtype=np.float64)
+
+
+def _agrees(examiner: Examiner, space: Space, mu: Floats, theta: Floats, where: str) -> None:
+    """The far point's part counts mu lie in the hull of the outputs, and reach the best score."""
+    from scipy.optimize import nnls
+
+    system = np.vstack((space.counts.T, np.ones(len(space.labels))))
+    if space.counts.size <= 100_000:
+        _, residual = nnls(system, np.append(mu, 1.0))
+        cause = "cliques that need not agree, or clique_parts that count other parts"
+        told = "part counts in the hull of all outputs"
+        examiner.expect("project_cliques", residual <= 1e-6, where, told, f"distance {residual:.3g}", cause)
+    value, top = float(theta @ mu), float((space.counts @ theta).max())
+    close = abs(value - top) <= 2.0 * float(mu.sum()) ** 2 / _FAR
+    cause = "a set of marginals that is too small, or clique_parts that count other parts"
+    examiner.expect("project_cliques", close, where, f"the best score {top:.6g} far out", f"{value:.6g}", cause)

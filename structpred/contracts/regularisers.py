@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.contracts.engine import Examiner, brief, kind_of
-from structpred.contracts.prox import examine_argmin
+from structpred.contracts.projections import examine_argmin
 from structpred.contracts.report import Report, examined
 from structpred.core.regulariser import DualMap, Regulariser, capabilities
 from structpred.core.types import Floats

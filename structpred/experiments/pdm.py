@@ -11,8 +11,7 @@ import numpy as np
 
 from structpred.errors import DataError
 from structpred.experiments.experiment import Experiment, Wanted, keep_settings
-from structpred.experiments.pdm_learners import C1, C2, FEATURES, GROUPED, LATENT_C, MANY
-from structpred.experiments.pdm_runs import TASKS, Plan, Runs, Task, compiled, run_task
+from structpred.experiments.pdm_runs import C1, C2, FEATURES, GROUPED, LATENT_C, MANY, TASKS, Plan, Runs, Task, compiled, run_task
 
 log = logging.getLogger("structpred.experiments")
 

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from structpred.experiments.experiment import Experiment, Wanted
+from structpred.experiments.sign_applications import TRAINED, Difference, FewSamples, Pairwise, few_samples, pairwise
 from structpred.experiments.sign_convergence import GAMMA, Convergence, convergence
-from structpred.experiments.sign_few_samples import TRAINED, Difference, FewSamples, few_samples
-from structpred.experiments.sign_pairwise import Pairwise, pairwise
 
 #: score -> with signs, without, and of 10,000 splits those in which it is larger, smaller with them: E. coli in river water
 PAPER_FEW = {"roc": (0.863, 0.810, 8932, 796), "break_even": (0.808, 0.757, 7349, 1069)}

@@ -8,8 +8,14 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from structpred.experiments.experiment import Experiment, Wanted, data_file
-from structpred.experiments.slack_scores import ScoreRow, score_surrogate
-from structpred.experiments.slack_searches import SearchRow, compare_searches, most_frequent_labels, multilabel_task
+from structpred.experiments.slack_comparisons import (
+    ScoreRow,
+    SearchRow,
+    compare_searches,
+    most_frequent_labels,
+    multilabel_task,
+    score_surrogate,
+)
 from structpred.io.multilabel.clus import read_clus
 from structpred.io.multilabel.data import MultiLabelData
 from structpred.io.multilabel.mulan import read_mulan

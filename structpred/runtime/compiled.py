@@ -14,18 +14,20 @@ import os
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from structpred.runtime.compiling import CompilingLine
 from structpred.runtime.kernel_files import PACKAGE, danger
-from structpred.runtime.standard_error import at_terminal, in_notebook, say
+from structpred.runtime.standard_error import at_terminal, can_rewrite, in_notebook, rewrite, say
 
 logger = logging.getLogger("structpred.runtime.compiled")
 
 VARIABLE = "NUMBA_CACHE_DIR"
 BESIDE_SOURCES = PACKAGE / "__pycache__" / "kernels"
+#: seconds from one rewriting of the line to the next
+EVERY = 1.0
 
 _lock = threading.Lock()
 _prepared: "CacheLocation | None" = None
@@ -191,3 +193,33 @@ def announce(location: CacheLocation) -> bool:
     else:
         logger.info("%s", text)
     return somebody and (is_quiet or (bool(package_log.handlers) and package_log.isEnabledFor(logging.INFO)))
+
+
+class CompilingLine:
+    """Names the kernel that is being compiled, by a thread that lives as long as that takes."""
+
+    def __init__(self) -> None:
+        self._told = time.monotonic()
+        self._done, self._teller = threading.Event(), threading.Thread()
+
+    def begin(self, name: str) -> None:
+        """This kernel is compiled from now on."""
+        self._done = threading.Event()
+        self._teller = threading.Thread(target=self._tell, args=(name, self._done), daemon=True)
+        self._teller.start()
+
+    def end(self) -> None:
+        """It is compiled. Nothing is left of the line."""
+        self._done.set()
+        if self._teller.is_alive():
+            self._teller.join()
+
+    def _tell(self, name: str, done: threading.Event) -> None:
+        begun, shown = time.monotonic(), False
+        while not done.wait(max(0.0, self._told + EVERY - time.monotonic())):
+            self._told = now = time.monotonic()
+            if can_rewrite():
+                rewrite(f"structpred: compiling kernels: {name}, {now - begun:.0f} s")
+                shown = True
+        if shown:
+            rewrite("")

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 from structpred.errors import DataError
-from structpred.experiments import pdm, pdm_learners, pdm_runs
+from structpred.experiments import pdm, pdm_runs
 from structpred.experiments.experiment import Wanted
 from structpred.experiments.pdm import ParametricDualMaximisation, table
 from structpred.experiments.pdm_data import partition, scaled, two_moons, two_spirals, vowel, waveforms
-from structpred.experiments.pdm_learners import GROUPED, MANY, UNLABELLED, kernel_of
-from structpred.experiments.pdm_runs import TASKS, Outcome, Plan, Runs, run_task
+from structpred.experiments.pdm_runs import GROUPED, MANY, TASKS, UNLABELLED, Outcome, Plan, Runs, kernel_of, run_task
 from structpred.models.kernels.functions import RBF
 from structpred.models.kernels.random_features import RandomFeatures
 
@@ -86,7 +85,7 @@ def test_many_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of many rows random features make the kernel, few choose sigma^2, and solvers run that need no matrix."""
     assert isinstance(kernel_of(0.5, MANY), RBF)
     assert kernel_of(0.5, MANY + 1).gamma == 1.0
-    settings = ((pdm_learners, "MANY", 20), (pdm_learners, "FEATURES", 20), (pdm_runs, "MANY", 20), (pdm_runs, "CHOOSING", 20))
+    settings = ((pdm_runs, "MANY", 20), (pdm_runs, "FEATURES", 20), (pdm_runs, "CHOOSING", 20))
     for module, name, number in settings:
         monkeypatch.setattr(module, name, number)
     assert isinstance(kernel_of(0.5, 21), RandomFeatures)

@@ -8,9 +8,18 @@ import numpy as np
 import pytest
 
 from structpred.evaluation import break_even_point, roc_area
+from structpred.experiments.sign_applications import (
+    BREAST_CANCER,
+    DIABETES,
+    Category,
+    Difference,
+    FewSamples,
+    Pairwise,
+    alignments,
+    few_samples,
+    split,
+)
 from structpred.experiments.sign_convergence import COVERTYPE, Convergence, Curve, Point, like_covertype
-from structpred.experiments.sign_few_samples import BREAST_CANCER, DIABETES, Difference, FewSamples, few_samples, split
-from structpred.experiments.sign_pairwise import Category, Pairwise, alignments
 from structpred.experiments.signs import SignFigures, Signs
 from structpred.models import LinearClassifier
 from structpred.report.solvers import sign_figures

@@ -11,10 +11,9 @@ from label_helpers import LABELS, N_FEATURES, examples
 
 from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import DataError
-from structpred.experiments import slack_searches
+from structpred.experiments import slack_comparisons
 from structpred.experiments.experiment import Wanted, data_folder, experiments
-from structpred.experiments.slack_scores import score_surrogate
-from structpred.experiments.slack_searches import compare_searches, most_frequent_labels, multilabel_task
+from structpred.experiments.slack_comparisons import compare_searches, most_frequent_labels, multilabel_task, score_surrogate
 from structpred.io.multilabel.data import MultiLabelData
 from structpred.models import HierarchicalMultiLabel, MultiLabelMRF
 from structpred.oracles.mrf_enumeration import EnumerationMRF
@@ -183,6 +182,6 @@ def test_ctrl_c_ends_an_experiment_after_the_present_step(
         return score_surrogate(model, train, test, (0.01, 0.1), 2)
 
     monkeypatch.setattr(experiments()["slack"], "run", run)
-    monkeypatch.setattr(slack_searches, "search", interrupting(slack_searches.search))
+    monkeypatch.setattr(slack_comparisons, "search", interrupting(slack_comparisons.search))
     code, _, err = here("bench", "slack", "--data", str(tmp_path), cwd=tmp_path)
     assert (code, len(steps)) == (130, 3), err

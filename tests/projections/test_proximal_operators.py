@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from structpred.contracts.prox import check_prox
+from structpred.contracts.projections import check_prox
 from structpred.errors import DataError, ParameterError
 from structpred.projections.balls import project_onto_group_ball
 from structpred.projections.prox.entries import prox_elastic_net, prox_l1, prox_lq

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from structpred.runtime import compiled, compiling, standard_error
+from structpred.runtime import compiled, standard_error
 
 
 @pytest.fixture
@@ -157,11 +157,11 @@ class Watched(Terminal):
 
 def test_a_terminal_sees_which_kernel_is_being_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     """While a kernel compiles a line names it and is rewritten; behind the last one nothing is left of the line."""
-    monkeypatch.setattr(compiling, "EVERY", 0.0)
+    monkeypatch.setattr(compiled, "EVERY", 0.0)
     stream = Watched()
     monkeypatch.setattr("sys.stderr", stream)
     monkeypatch.setattr("sys.__stderr__", stream)
-    line = compiling.CompilingLine()
+    line = compiled.CompilingLine()
     line.begin("tree_sums")
     assert stream.written.wait(60)
     line.end()
@@ -187,7 +187,7 @@ def test_no_silence_on_a_terminal(tmp_path: Path) -> None:
     import pty
 
     code = (
-        "from structpred.runtime import compiling; compiling.EVERY = 0.0\n"
+        "from structpred.runtime import compiled; compiled.EVERY = 0.0\n"
         "from structpred.runtime.jit import njit\n"
         "def twice(x): return x + x\n"
         "twice.__module__ = 'structpred.probe'\n"
