@@ -63,9 +63,7 @@ def _valid(examiner: Examiner, space: Space, found: object, where: str, method: 
 
 def _bound(examiner: Examiner, space: Space, answer: Answer) -> None:
     where = _where(space, answer)
-    found = examiner.call("argmax_bound", where, answer.theta, space.shape)
-    pair = isinstance(found, tuple) and len(found) == 2
-    examiner.insist("argmax_bound", pair, where, "argmax_bound to give (labels, bound)", found, "see the signature")
+    found = examiner.pair("argmax_bound", "argmax_bound", where, answer.theta, space.shape, gives="(labels, bound)")
     examiner.finite(float(found[1]), where, "argmax_bound")
     _, mu = _valid(examiner, space, found[0], where, "argmax_bound")
     best = max(float(space.scores(answer.theta).max()), float(mu @ answer.theta))
@@ -128,9 +126,7 @@ def _kept_score(
 def _constrained_bound(examiner: Examiner, space: Space, answer: Answer) -> None:
     where, rule = _where(space, answer), "argmax_constrained_bound"
     for rows, limits, allowed in _row_cases(examiner, space, answer):
-        found = examiner.call(rule, where, answer.theta, space.shape, rows, limits)
-        pair = isinstance(found, tuple) and len(found) == 2
-        examiner.insist(rule, pair, where, f"{rule} to give (labels | None, bound)", found, "see the signature")
+        found = examiner.pair(rule, rule, where, answer.theta, space.shape, rows, limits, gives="(labels | None, bound)")
         bound = float(found[1])
         cause = "exp or log without taking the largest score out first, or inf - inf"
         examiner.insist("NaN", not np.isnan(bound), where, f"{rule} to give a number as the bound", bound, cause)
@@ -145,19 +141,17 @@ def _constrained_bound(examiner: Examiner, space: Space, answer: Answer) -> None
 
 def _relaxed(examiner: Examiner, space: Space, answer: Answer) -> None:
     where = _where(space, answer)
-    mu = examiner.numbers(
-        examiner.call("argmax_relaxed", where, answer.theta, space.shape), space.n_parts, where, "argmax_relaxed"
-    )
-    best = float(space.scores(answer.theta).max())
+    found = examiner.call("argmax_relaxed", where, answer.theta, space.shape)
+    mu, scores = examiner.numbers(found, space.n_parts, where, "argmax_relaxed"), space.scores(answer.theta)
+    _as_good(examiner, space, mu, answer, float(scores.max()), where, "argmax_relaxed", "output")
+
+
+def _as_good(examiner: Examiner, space: Space, mu: Floats, answer: Answer, best: float, where: str, rule: str, what: str) -> None:
+    """A relaxed point scores at least as much as the best output, and satisfies the rows of `polytope`, if there are any."""
+    value = float(mu @ answer.theta)
     cause = "it minimises, stops early, or the relaxation cuts off an output"
-    ok = mu @ answer.theta >= best - _LOOSE * max(1.0, abs(best))
-    expected = f"a value of at least the best output's {best:.9g}"
-    examiner.expect("argmax_relaxed", ok, where, expected, f"{mu @ answer.theta:.9g}", cause)
-    _within_polytope(examiner, space, mu, where, "argmax_relaxed")
-
-
-def _within_polytope(examiner: Examiner, space: Space, mu: Floats, where: str, rule: str) -> None:
-    """mu satisfies the rows of `polytope`, where the oracle has it."""
+    ok = value >= best - _LOOSE * max(1.0, abs(value))
+    examiner.expect(rule, ok, where, f"a value of at least the best {what}'s {best:.9g}", f"{value:.9g}", cause)
     if "polytope" not in examiner.has:
         return
     rows, lower, upper = examiner.call("polytope", where, space.shape)
@@ -179,11 +173,7 @@ def _relaxed_constrained(examiner: Examiner, space: Space, answer: Answer) -> No
         excess = float((rows @ mu - limits).max())
         kept = excess <= _LOOSE * max(1.0, float(np.abs(limits).max()), float(np.abs(mu).max(initial=0.0)))
         examiner.expect(rule, kept, where, "A mu <= b", f"A mu above b by {excess:.3g}", "the rows are ignored, or taken as >=")
-        best, value = float(allowed.max(initial=-np.inf)), float(mu @ answer.theta)
-        expected = f"a value of at least the best allowed output's {best:.9g}"
-        cause = "it minimises, stops early, or the relaxation cuts off an output"
-        examiner.expect(rule, value >= best - _LOOSE * max(1.0, abs(value)), where, expected, f"{value:.9g}", cause)
-        _within_polytope(examiner, space, mu, where, rule)
+        _as_good(examiner, space, mu, answer, float(allowed.max(initial=-np.inf)), where, rule, "allowed output")
 
 
 def _one_relaxation(examiner: Examiner, case: ShapeCase) -> None:
@@ -275,13 +265,9 @@ def _project(examiner: Examiner, space: Space, answer: Answer) -> None:
         ok = c @ mu <= c @ best + 1e-6 * (1.0 + np.abs(c) @ np.abs(mu))
         told = f"a point that no direction leads further to than its best output, {c @ best:.9g}"
         examiner.expect("project: point of the hull", ok, where, told, f"{c @ mu:.9g}", cause)
-    if not space.complete or space.counts.size > 100_000:
+    if (residual := space.outside_hull(mu)) is None:
         examiner.skip("project: point of the hull", "too many outputs, or they are not all known")
         return
-    from scipy.optimize import nnls
-
-    system = np.vstack((space.counts.T, np.ones(len(space.labels))))
-    _, residual = nnls(system, np.append(mu, 1.0))
     examiner.expect(rule, residual <= 1e-7, where, "a point of the convex hull of all outputs", f"distance {residual:.3g}", cause)
 
 

@@ -60,6 +60,14 @@ class Space:
         values: Floats = self.counts @ theta
         return values
 
+    def outside_hull(self, mu: Floats) -> float | None:
+        """About how far mu is from the hull of all outputs; None where they are not all known, or too many."""
+        if not self.complete or self.counts.size > 100_000:
+            return None
+        from scipy.optimize import nnls
+
+        return float(nnls(np.vstack((self.counts.T, np.ones(len(self.labels)))), np.append(mu, 1.0))[1])
+
 
 class Examiner:
     """Calls an oracle's methods, watches what they do to their arguments, and collects the rules that are broken.
@@ -130,6 +138,13 @@ class Examiner:
                 cause = "an operation in place (+=, sort, out=...): work on a copy"
                 self.expect("mutated input", same, where, f"{method} to leave its arguments as they are", "changed ones", cause)
         return result
+
+    def pair(self, rule: str, method: str, where: object, *args: Any, gives: str) -> Any:
+        """What a method gives, if that is a pair: `gives` names its two members; else the case ends."""
+        found = self.call(method, where, *args)
+        told, cause = f"{method} to give {gives}", "see the method's signature"
+        self.insist(rule, isinstance(found, tuple) and len(found) == 2, where, told, found, cause)
+        return found
 
     def ask(self, call: Callable[..., Any], where: object, *args: Any, **options: Any) -> Any:
         """What a call gives that may fill its arguments, or an answer again; the case ends where it raises."""

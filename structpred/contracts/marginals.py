@@ -15,9 +15,7 @@ _LARGE = 300.0
 def examine_marginals(examiner: Examiner, space: Space, answer: Answer, where: str) -> None:
     """Compare log_z and mu with sums over all outputs, and mu with the slopes of log_z."""
     theta = answer.theta
-    found = examiner.call("marginals", where, theta, space.shape)
-    pair = isinstance(found, tuple) and len(found) == 2
-    examiner.insist(_RULE, pair, where, "marginals to give (log_z, mu)", found, "see the signature")
+    found = examiner.pair(_RULE, "marginals", where, theta, space.shape, gives="(log_z, mu)")
     log_z = float(found[0])
     examiner.finite(log_z, where, _RULE)
     mu = examiner.numbers(found[1], space.n_parts, where, _RULE)
@@ -129,9 +127,7 @@ def _counts(examiner: Examiner, space: Space, where: str) -> Floats:
     """The 0/1 matrix A, (n_parts, n_variables)."""
     rule, cause = "clique_parts", "offsets that do not start at 0 or end at len(parts), or a part that is not one of this shape"
     examiner.insist(rule, rule in examiner.has, where, "clique_parts next to project_cliques", "no such method", "it is missing")
-    found = examiner.call(rule, where, space.shape)
-    pair = isinstance(found, tuple) and len(found) == 2
-    examiner.insist(rule, pair, where, "clique_parts to give (ends, parts)", found, "see the method's signature")
+    found = examiner.pair(rule, rule, where, space.shape, gives="(ends, parts)")
     ends, parts = (examiner.labels(one, where, rule) for one in found)
     ok = len(ends) > 1 and ends[0] == 0 and ends[-1] == len(parts) and (np.diff(ends) >= 0).all()
     ok = ok and (not len(parts) or (parts.min() >= 0 and parts.max() < space.n_parts))
@@ -144,9 +140,7 @@ def _counts(examiner: Examiner, space: Space, where: str) -> Floats:
 def _projected(examiner: Examiner, space: Space, point: Floats, where: str, start: Floats | None = None) -> tuple[Floats, Floats]:
     """Of a batch of the point and its half: as one by one to the last bit; the answer for the point."""
     rule, both, n = "project_cliques", np.concatenate((point, 0.5 * point)), len(point)
-    one = examiner.call(rule, where, point, np.array([0, n]), [space.shape], start)
-    pair = isinstance(one, tuple) and len(one) == 2
-    examiner.insist(rule, pair, where, "project_cliques to give (x, multipliers)", one, "see the method's signature")
+    one = examiner.pair(rule, rule, where, point, np.array([0, n]), [space.shape], start, gives="(x, multipliers)")
     x = examiner.numbers(one[0], n, where, rule)
     if start is None:
         half = examiner.call(rule, where, 0.5 * point, np.array([0, n]), [space.shape])
@@ -160,11 +154,7 @@ def _projected(examiner: Examiner, space: Space, point: Floats, where: str, star
 
 def _agrees(examiner: Examiner, space: Space, mu: Floats, theta: Floats, where: str) -> None:
     """The far point's part counts mu lie in the hull of the outputs, and reach the best score."""
-    from scipy.optimize import nnls
-
-    system = np.vstack((space.counts.T, np.ones(len(space.labels))))
-    if space.counts.size <= 100_000:
-        _, residual = nnls(system, np.append(mu, 1.0))
+    if (residual := space.outside_hull(mu)) is not None:
         cause = "cliques that need not agree, or clique_parts that count other parts"
         told = "part counts in the hull of all outputs"
         examiner.expect("project_cliques", residual <= 1e-6, where, told, f"distance {residual:.3g}", cause)

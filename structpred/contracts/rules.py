@@ -163,7 +163,7 @@ def examine_other_batches(examiner: Examiner, cases: list[ShapeCase]) -> None:
                 where, shapes = f"a batch of {len(batch)}", [shape for shape, _ in batch]
                 given = [a.labels if plain == "parts" else a.theta for _, a in batch]
                 wanted = packed([examiner.call(plain, where, x, shape) for x, shape in zip(given, shapes, strict=True)])
-                flat = np.concatenate([*given, np.empty(0, np.int64 if plain == "parts" else np.float64)])
+                flat = _flat(given, np.int64 if plain == "parts" else np.float64)
                 found = examiner.call(name, where, flat, _ends(given), shapes)
                 found = found if isinstance(found, tuple) else (found,)
                 told = f"{name} to give {len(wanted)} arrays"
@@ -203,14 +203,12 @@ _BATCHES: dict[str, tuple[str, str, Callable[[list[Any]], tuple[npt.NDArray[Any]
 
 def _one_batch(examiner: Examiner, name: str, batch: list[tuple[Shape, Answer]]) -> None:
     where = f"a batch of {len(batch)}, {name}"
-    scores = np.concatenate([*(a.theta for _, a in batch), np.empty(0)])
-    offsets = np.cumsum([0, *(len(a.theta) for _, a in batch)], dtype=np.int64)
-    found = examiner.call("argmax_batch", where, scores, offsets, [shape for shape, _ in batch])
+    scores, offsets = _flat((a.theta for _, a in batch), float), _ends(a.theta for _, a in batch)
     rule, cause = "batch different from loop", "another rule for ties, or offsets that are off by one or by one instance"
-    pair = isinstance(found, tuple) and len(found) == 2
-    examiner.insist(rule, pair, where, "argmax_batch to give (labels, label_offsets)", found, "see the method's signature")
+    shapes = [shape for shape, _ in batch]
+    found = examiner.pair(rule, "argmax_batch", where, scores, offsets, shapes, gives="(labels, label_offsets)")
     labels, ends = (examiner.labels(x, where, "argmax_batch") for x in found)
-    wanted = np.cumsum([0, *(len(a.labels) for _, a in batch)], dtype=np.int64)
+    wanted = _ends(a.labels for _, a in batch)
     examiner.insist(rule, np.array_equal(ends, wanted), where, f"label_offsets {brief(wanted)}", ends, cause)
     examiner.insist(rule, len(labels) == wanted[-1], where, f"{wanted[-1]} labels", len(labels), cause)
     for k, (shape, answer) in enumerate(batch):

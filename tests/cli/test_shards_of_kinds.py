@@ -21,7 +21,7 @@ pytest.importorskip("dask", reason="dask is not installed: pip install 'structpr
 distributed = pytest.importorskip("distributed")
 
 
-@pytest.mark.parametrize("trainer", ["mira", "lbfgs"])
+@pytest.mark.parametrize("trainer", ["mira", pytest.param("lbfgs", marks=pytest.mark.slow)])
 def test_parsers_learnt_in_the_shell_are_those_of_fit(
     shell: Shell, client: Any, treebanks: Path, tmp_path: Path, trainer: str
 ) -> None:
@@ -98,13 +98,13 @@ def test_a_hierarchy_beside_the_data(shell: Shell, client: Any, labelled: Path, 
 def test_a_run_that_is_continued_ends_in_the_same_weights(shell: Shell, client: Any, treebanks: Path, tmp_path: Path) -> None:
     """--resume continues a run on shards from its checkpoint and store, in both stages, as for sequence labellers."""
     run = ("parser", "train.conllu", "--trainer", "oeg", "--checkpoint", str(tmp_path / "c"))
-    train_on_shards(shell, client, treebanks, tmp_path / "two.spz", *run, "--max-iter", "2")
+    train_on_shards(shell, client, treebanks, tmp_path / "one.spz", *run, "--max-iter", "1")
     assert (tmp_path / "c.store").is_dir()
-    train_on_shards(shell, client, treebanks, tmp_path / "four.spz", *run, "--max-iter", "4", "--resume")
-    train_on_shards(shell, client, treebanks, tmp_path / "whole.spz", *run[:-1], str(tmp_path / "other"), "--max-iter", "4")
-    two, four, whole = (load(tmp_path / f"{name}.spz") for name in ("two", "four", "whole"))
-    assert stages_of(four) == stages_of(whole)
-    assert not set(stages_of(two)) & set(stages_of(whole))
+    train_on_shards(shell, client, treebanks, tmp_path / "two.spz", *run, "--max-iter", "2", "--resume")
+    train_on_shards(shell, client, treebanks, tmp_path / "whole.spz", *run[:-1], str(tmp_path / "other"), "--max-iter", "2")
+    one, two, whole = (load(tmp_path / f"{name}.spz") for name in ("one", "two", "whole"))
+    assert stages_of(two) == stages_of(whole)
+    assert not set(stages_of(one)) & set(stages_of(whole))
 
 
 def stages_of(parser: DependencyParser) -> list[bytes]:
@@ -113,17 +113,17 @@ def stages_of(parser: DependencyParser) -> list[bytes]:
     return [parser.coef_.tobytes(), parser.relations_.coef_.tobytes()]
 
 
-@pytest.mark.parametrize("stage", ["arcs", "relations"])
+@pytest.mark.parametrize("stage", [pytest.param("arcs", marks=pytest.mark.slow), "relations"])
 def test_interrupted_in_either_stage(
     shell: Shell, client: Any, treebanks: Path, tmp_path: Path, stage: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The command that an interrupted run names ends in the weights of one that was not, and leaves no files behind."""
-    run = ("parser", "train.conllu", "--trainer", "oeg", "--max-iter", "4")
+    run = ("parser", "train.conllu", "--trainer", "oeg", "--max-iter", "3")
     train_on_shards(shell, client, treebanks, tmp_path / "whole.spz", *run)
     emit = Events.emit
 
     def stop(events: Events, event: str, **fields: Any) -> None:
-        if fields.get("stage") == stage and fields["passes"] == 3:
+        if fields.get("stage") == stage and fields["passes"] == 2:
             raise KeyboardInterrupt
         emit(events, event, **fields)
 
@@ -160,7 +160,7 @@ def test_labels_that_are_missing(
     (tmp_path / "part").write_text(text)
     for more in (("lbfgs",), ("owlqn", "--regulariser", "l1")):
         done = train_on_shards(
-            shell, client, tmp_path, tmp_path / "m.spz", *options, "part", "--max-iter", "3", "--trainer", *more
+            shell, client, tmp_path, tmp_path / "m.spz", *options, "part", "--max-iter", "2", "--trainer", *more
         )
         assert "missing" in done.stderr
         assert "local: the problem is not convex" in done.stderr

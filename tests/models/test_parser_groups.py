@@ -18,13 +18,13 @@ def parser(max_iter: int, C: float = 1.0, eta0: float = 0.1, **options: object) 
 
 
 def test_training_with_online_mkl_goes_on_from_a_checkpoint(tmp_path: Path) -> None:
-    """Two passes, then two more from the checkpoint, give the weights and the shares of each pass of four passes, bit for bit."""
-    whole, path = parser(4).fit(X, Y), tmp_path / "run.ckpt"
-    parser(2, checkpoint=path).fit(X, Y)
-    resumed = parser(4, checkpoint=path, resume=True).fit(X, Y)
+    """One pass, then two more from the checkpoint, give the weights and the shares of each pass of three passes, bit for bit."""
+    whole, path = parser(3).fit(X, Y), tmp_path / "run.ckpt"
+    parser(1, checkpoint=path).fit(X, Y)
+    resumed = parser(3, checkpoint=path, resume=True).fit(X, Y)
     np.testing.assert_array_equal(resumed.coef_, whole.coef_)
     np.testing.assert_array_equal(resumed.report_["group_weights"], whole.report_["group_weights"])
-    assert whole.report_["group_weights"].shape == (4, len(TEMPLATES) + 1)
+    assert whole.report_["group_weights"].shape == (3, len(TEMPLATES) + 1)
     assert whole.group_names_[:-1] == TEMPLATES
 
 
