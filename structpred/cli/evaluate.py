@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from structpred.cli.files import check_picture
-from structpred.cli.kinds.kind import Evaluating
+from structpred.cli.kinds.kind import Asked
 from structpred.cli.model_command import ModelCommand, kinds_of, open_model, refuse_foreign
 from structpred.cli.options import InputFile, general_options, reading_options
 
@@ -37,7 +37,7 @@ def evaluate(ctx: click.Context, /, model: str | None, data: str | None, **value
     structpred evaluate --gold test.conllu predicted.conllu --rules conllx
     """
     kinds = kinds_of(ctx.obj)
-    asked = Evaluating.of(model or "", data or "", values)
+    asked = Asked.of(model or "", data or "", values)
     given = [kind for kind in kinds if kind.instead is not None and asked.own[kind.instead] is not None]
     own = [asked.own.get(str(option.name)) for option in ctx.command.params if isinstance(option.type, InputFile)]
     inputs = [name for name in (model, data, *own) if name is not None]

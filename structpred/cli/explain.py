@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from structpred.cli.kinds.kind import Explaining
+from structpred.cli.kinds.kind import Asked
 from structpred.cli.model_command import ModelCommand, open_model
 from structpred.cli.options import InputFile, general_options, reading_options
 
@@ -46,7 +46,7 @@ def explain(ctx: click.Context, /, model: str, data: str, output: str | None, **
     from structpred.storage.atomic import write_atomic
     from structpred.text.markup import join, tag
 
-    asked = Explaining.of(model, data, values)
+    asked = Asked.of(model, data, values)
     if output is not None and (asked.as_json or output == "-"):
         raise click.UsageError("-o PAGE must be a file, and is not for --json")
     if output is not None:

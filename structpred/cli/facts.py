@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from structpred.text.tables import cut
 
 if TYPE_CHECKING:
-    from structpred.cli.kinds.kind import Inspecting
+    from structpred.cli.kinds.kind import Asked
     from structpred.core.result import Record
 
 Pairs = Sequence[tuple[str, str]]
@@ -132,7 +132,7 @@ class Learnt(NamedTuple):
     left_out: Sequence[str] = ("input", "constraints")
 
 
-def shown(model: Any, asked: "Inspecting", header: dict[str, Any], facts: Pairs, learnt: Learnt) -> str:
+def shown(model: Any, asked: "Asked", header: dict[str, Any], facts: Pairs, learnt: Learnt) -> str:
     """What `structpred inspect` prints: header, what was learnt and signs as one JSON object, or the facts, signs and a table."""
     signs = _sign_facts(model, asked.top)
     if asked.as_json:

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from structpred.cli.kinds.kind import Inspecting
+from structpred.cli.kinds.kind import Asked
 from structpred.cli.model_command import ModelCommand, open_model
 from structpred.cli.options import InputFile, general_options, known_encoding
 
@@ -31,4 +31,4 @@ def inspect(ctx: click.Context, /, model: str, **values: Any) -> None:
     multi-label model the strongest features of each label, and the pairs that go together or exclude each other.
     """
     estimator, kind = open_model(ctx, model, values)
-    click.echo(kind.inspect(estimator, Inspecting.of(model, "", values)))
+    click.echo(kind.inspect(estimator, Asked.of(model, "", values)))

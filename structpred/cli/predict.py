@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from structpred.cli.kinds.kind import Kind, Predicting
+from structpred.cli.kinds.kind import Asked, Kind
 from structpred.cli.model_command import ModelCommand, open_model
 from structpred.cli.options import InputFile, general_options, given, reading_options, refuse, shard_options
 from structpred.cli.session import interrupted
@@ -70,7 +70,7 @@ def predict(
     from structpred.cli.files import check_output
     from structpred.runtime.threads import checked_jobs
 
-    asked = Predicting.of(model, data, values)
+    asked = Asked.of(model, data, values)
     if (asked.kbest is not None or asked.marginals) and not asked.as_json:
         raise click.UsageError("--kbest and --marginals need --json")
     if given(ctx, "language") and not text:
@@ -110,7 +110,7 @@ def _check_probabilistic(estimator: Any, kind: Kind, model: str) -> None:
     )
 
 
-def _check_shards(ctx: click.Context, asked: Predicting) -> None:
+def _check_shards(ctx: click.Context, asked: Asked) -> None:
     """Raise UsageError for what shards do not take."""
     refuse(ctx, ("as_json", "kbest", "marginals", "text", "n_jobs"), "cannot be combined with --shards")
     if asked.reading.on_error != "raise":
@@ -121,7 +121,7 @@ def _check_shards(ctx: click.Context, asked: Predicting) -> None:
         raise click.UsageError("--shards: MODEL and DATA must be files, not -")
 
 
-def _predict_shards(model: Any, shards: "Shards", asked: Predicting, scheduler: str | None) -> None:
+def _predict_shards(model: Any, shards: "Shards", asked: Asked, scheduler: str | None) -> None:
     from structpred.distributed import predict
 
     try:
@@ -132,7 +132,7 @@ def _predict_shards(model: Any, shards: "Shards", asked: Predicting, scheduler: 
 
 
 @contextmanager
-def _tokenized(kind: Kind, model: Any, asked: Predicting, language: str) -> Iterator[Predicting]:
+def _tokenized(kind: Kind, model: Any, asked: Asked, language: str) -> Iterator[Asked]:
     """What was asked, of the words of the text; DataError for a text without words."""
     from structpred.bridges.spacy import tokenized
     from structpred.errors import DataError

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from structpred.cli.kinds.kind import Reporting
+from structpred.cli.kinds.kind import Asked
 from structpred.cli.model_command import ModelCommand, open_model
 from structpred.cli.options import InputFile, Reading, general_options, reading_options, refuse
 
@@ -46,5 +46,5 @@ def report(ctx: click.Context, /, model: str, data: str | None, output: str, **v
     estimator, kind = open_model(ctx, model, values)
     if data is None:
         refuse(ctx, Reading._fields, "needs DATA, which is missing")
-    write_atomic(output, kind.page(estimator, Reporting.of(model, data or "", values)).encode())
+    write_atomic(output, kind.page(estimator, Asked.of(model, data or "", values)).encode())
     log.info("wrote %s", output)

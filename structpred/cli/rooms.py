@@ -4,8 +4,8 @@ The file has what is needed before a command runs, as its options. Of the folder
 
 training : Options and Run, children of TrainingOptions and Training.
 results : predict, shards, words_as_data and explain, as the methods of Kind; those of them that are not there are refused.
-    judged and judged_files give the Scored of `evaluate`.
-pages : facts(model, header), the pairs of `described`; learnt(model, asked), the Learnt of `inspect`; page(model, asked, about).
+    judged and judged_files give the Scored of `evaluate`; facts(model, header) the pairs of `described`; learnt(model, asked)
+    the Learnt of `inspect`; page(model, asked, about) the page of `report`.
 """
 
 import importlib
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from structpred.cli.kinds.kind import Evaluating, Explained, Explaining, Inspecting, Kind, Predicting, Reporting
+from structpred.cli.kinds.kind import Asked, Explained, Kind
 
 if TYPE_CHECKING:
     from structpred.cli.training import Training
@@ -38,44 +38,44 @@ class Room(Kind):
         run: Training[Any] = work.Run(work.Options(**values))
         return run
 
-    def predict(self, model: Any, asked: Predicting) -> None:
+    def predict(self, model: Any, asked: Asked) -> None:
         """Write what the model predicts, in the format of the data or as JSON objects."""
         self._result("predict")(model, asked)
 
-    def shards(self, model: Any, asked: Predicting, n: int) -> "Shards":
+    def shards(self, model: Any, asked: Asked, n: int) -> "Shards":
         """The data in pieces."""
         shards: Shards = self._result("shards")(model, asked, n)
         return shards
 
-    def words_as_data(self, model: Any, asked: Predicting, sentences: Sequence[Sequence[str]]) -> str:
+    def words_as_data(self, model: Any, asked: Asked, sentences: Sequence[Sequence[str]]) -> str:
         """Sentences in the format of the training data."""
         return str(self._result("words_as_data")(model, asked, sentences))
 
-    def evaluate(self, model: Any, asked: Evaluating) -> str:
+    def evaluate(self, model: Any, asked: Asked) -> str:
         """The scores on labelled data."""
         return str(self._work("results").judged(model, asked).shown(asked))
 
-    def evaluate_files(self, ctx: click.Context, model: str | None, asked: Evaluating) -> str:
+    def evaluate_files(self, ctx: click.Context, model: str | None, asked: Asked) -> str:
         """The same of files with predictions."""
         return str(self._work("results").judged_files(ctx, model, asked).shown(asked))
 
-    def explain(self, model: Any, asked: Explaining) -> Explained:
+    def explain(self, model: Any, asked: Asked) -> Explained:
         """What each feature adds to the score of an output."""
         explained: Explained = self._result("explain")(model, asked)
         return explained
 
-    def inspect(self, model: Any, asked: Inspecting) -> str:
+    def inspect(self, model: Any, asked: Asked) -> str:
         """Settings, certificate and what was learnt, as text or as one JSON object."""
         from structpred.cli.facts import model_facts, shown
 
-        work, header = self._work("pages"), model_facts(asked.model)
+        work, header = self._work("results"), model_facts(asked.model)
         return shown(model, asked, header, work.facts(model, header), work.learnt(model, asked))
 
-    def page(self, model: Any, asked: Reporting) -> str:
+    def page(self, model: Any, asked: Asked) -> str:
         """Facts and certificate; with data scores and errors; what was learnt."""
         from structpred.cli.facts import model_facts, without_certificate
         from structpred.report.contents import About, Stage
 
-        work, header = self._work("pages"), model_facts(asked.model)
+        work, header = self._work("results"), model_facts(asked.model)
         facts = without_certificate(work.facts(model, header))
         return str(work.page(model, asked, About(asked.title or asked.model, facts, [Stage(model.certificate_, model.history_)])))

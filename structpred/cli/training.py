@@ -37,10 +37,11 @@ class Training(ABC, Generic[Options]):
     train, dev, reader: what `read` keeps for `fit`: the training data and the held-out ones as the estimator takes them, and
     how they were read, which later commands must know to read their data alike.
     shardable: whether it can be trained on shards of the data; where --shards asks for it, `read` then calls `cut`, and `fit`
-    calls `fit_shards`.
+    calls `fit_shards`. foldable: whether parts of `train` can be held out by `tuning.estimators.held_out`.
     """
 
     shardable: ClassVar[bool] = False
+    foldable: ClassVar[bool] = False
     stages: ClassVar[tuple[str, ...]] = ()
     score: str = "score"
     train: tuple[Any, ...]
@@ -95,7 +96,12 @@ class Training(ABC, Generic[Options]):
 
     def hold_out(self, n_folds: int, fold: int) -> None:
         """After `read`: hold out one of n_folds parts of the training data, drawn by --seed. ParameterError if it cannot be."""
-        raise ParameterError("--cv: this kind of model has no folds; give held-out data, --dev FILE")
+        if not self.foldable:
+            raise ParameterError("--cv: this kind of model has no folds; give held-out data, --dev FILE")
+        from structpred.tuning.estimators import held_out
+        from structpred.tuning.halving import fold_members
+
+        self.train, self.dev = held_out(self.train, fold_members(len(self.train[-1]), n_folds, self.options.seed)[fold])
 
     def prepare(self) -> None:
         """After all of these: do once what every `fit` would do again, where several models are trained on the same data."""

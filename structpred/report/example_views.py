@@ -1,14 +1,17 @@
-"""Single sequences on the report page: sentences with labels below their words, and words as strips of letter images."""
+"""Single outputs on the report page: sentences with labels below their words, words as letter images, others as lists."""
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from structpred.report.contents import Example
 from structpred.report.drawings import brightness, letter_images, sequential
-from structpred.report.layout import scrolling
-from structpred.text.markup import Html, tag
+from structpred.report.layout import data_table, scrolling, two_lists
+from structpred.text.markup import Html, join, tag
 
 _MOST_CANDIDATES = 4
 _LEAST_SHARE = 0.01
+_MOST_LABELS = 100
 
 
 def sentence_view(example: Example, sureness: str) -> Html:
@@ -76,3 +79,38 @@ def _share(value: float, sureness: str) -> float:
     if not math.isfinite(value):
         return 1.0
     return value if sureness == "probability" else 1 - 2.0**-value
+
+
+@dataclass(frozen=True)
+class Output:
+    """A wrong output. where: its place in the data. gold, predicted: labels. n_wrong: how many of them differ.
+
+    excess: by how much the score of what is predicted is above that of the truth. why: what the features add to that difference,
+    (name, what it adds), the strongest first.
+    """
+
+    where: str
+    gold: Sequence[str]
+    predicted: Sequence[str]
+    n_wrong: int
+    excess: float
+    why: Sequence[tuple[str, float]]
+
+
+def worst_outputs(outputs: Sequence[Output]) -> Html:
+    """Each output folded up: its labels, true and predicted, and what spoke for and against the prediction."""
+    parts = []
+    for k, one in enumerate(outputs):
+        of, sides = max(len(one.gold), len(one.predicted)), [[pair for pair in one.why if sign * pair[1] > 0] for sign in (1, -1)]
+        heading = f"{one.where}: {one.n_wrong} of {of} labels wrong, preferred to the truth by {one.excess:.4g}"
+        rows = [["true", _told(one.gold)], ["predicted", _told(one.predicted)]]
+        labels = data_table(["", "labels"], rows, numbers=[False, False], name="labels")
+        why = two_lists(("for the prediction", sides[0]), ("for the truth", sides[1]), figure="adds")
+        parts.append(tag("details", tag("summary", heading), labels, why, open="" if k == 0 else None))
+    note = "Labels as the oracle returns them. Below: what features add to the score of the prediction, less that of the truth."
+    return join(tag("p", note, class_="note"), *parts) if parts else Html("")
+
+
+def _told(labels: Sequence[str]) -> str:
+    more = "" if len(labels) <= _MOST_LABELS else f" and {len(labels) - _MOST_LABELS} more"
+    return " ".join(labels[:_MOST_LABELS]) + more

@@ -1,7 +1,7 @@
 """The parts of the report page of a multi-label model: scores, labels, and which labels occur together."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from structpred.core.types import Integers
 from structpred.evaluation.multilabel import Cooccurrence, LabelPair, MultiLabelScores
 from structpred.report import sections
 from structpred.report.contents import About, Weights
-from structpred.report.layout import columns, counts_table, data_table, headline, percent, prose, scrolling, titled
+from structpred.report.layout import columns, counts_table, data_table, headline, percent, prose, scrolling, titled, two_lists
 from structpred.report.page import model_page
 from structpred.text.markup import Html, join, tag
 
@@ -17,54 +17,47 @@ _MOST_PAIRS = 10
 _NOTHING = Html("")
 
 
-@dataclass(frozen=True)
-class LabelContents(About):
-    """All that the page of a multi-label model shows; what is None or empty is left out.
+class OnLabels(NamedTuple):
+    """How the model does on data. figures: (name, share) of all labels together. together: which labels occur together."""
 
-    pairs: (label, other label, weight) of the model, the largest first. data: the name of the data, with
-    scores of what is predicted there; figures: (name, share) of all labels together. together: which labels occur together.
-    """
-
-    weights: Sequence[Weights]
-    pairs: Sequence[tuple[str, str, float]] = ()
-    data: str | None = None
-    scores: MultiLabelScores | None = None
-    figures: Sequence[tuple[str, float]] = ()
-    together: Cooccurrence | None = None
+    data: str
+    scores: MultiLabelScores
+    figures: Sequence[tuple[str, float]]
+    together: Cooccurrence
 
 
-def label_report(contents: LabelContents, top: int = 15) -> str:
-    """The page as text; top: how many pairs of either sign."""
-    c = contents
-    rows = [] if c.scores is None else [(*one, one.precision, one.recall, one.f1) for one in c.scores.labels]
+def label_report(
+    about: About, weights: Sequence[Weights], pairs: Sequence[tuple[str, str, float]], found: OnLabels | None, top: int = 15
+) -> str:
+    """The page as text. pairs: (label, other label, weight), the largest first, of which `top` of either sign are shown."""
+    together = [(f"{a}, {b}", w) for a, b, w in pairs if w > 0][:top]
+    apart = [(f"{a}, {b}", w) for a, b, w in reversed(pairs) if w < 0][:top]
+    rows = [] if found is None else [(*one, one.precision, one.recall, one.f1) for one in found.scores.labels]
     return model_page(
-        c,
-        ("Scores", _scores(c)),
+        about,
+        ("Scores", _NOTHING if found is None else _scores(found)),
         ("Labels", counts_table("label", rows) if rows else _NOTHING),
-        ("Labels together", _together(c)),
-        ("Pairs of labels", _pairs(c.pairs, top)),
-        ("Strongest features", sections.weights(c.weights)),
+        ("Labels together", _NOTHING if found is None else _together(found.together, len(rows))),
+        ("Pairs of labels", two_lists(("go together", together), ("exclude each other", apart))),
+        ("Strongest features", sections.weights(weights)),
     )
 
 
-def _scores(c: LabelContents) -> Html:
-    if c.scores is None:
-        return _NOTHING
+def _scores(found: OnLabels) -> Html:
+    scores = found.scores
     # Halves side by side: the table has a name and a figure only.
-    rows = [[name, percent(share)] for name, share in c.figures]
+    rows = [[name, percent(share)] for name, share in found.figures]
     half = -(-len(rows) // 2)
     tables = [data_table(["", ""], part, numbers=[False, True], name="scores") for part in (rows[:half], rows[half:])]
-    main = [("whole sets right", percent(c.scores.subset_accuracy)), ("micro F1", percent(c.scores.micro_f1))]
-    size = f"{c.data}: {c.scores.n} examples, {len(c.scores.labels)} labels."
+    main = [("whole sets right", percent(scores.subset_accuracy)), ("micro F1", percent(scores.micro_f1))]
+    size = f"{found.data}: {scores.n} examples, {len(scores.labels)} labels."
     return join(headline(size, main), prose(columns(*tables)))
 
 
-def _together(c: LabelContents) -> Html:
+def _together(found: Cooccurrence, all_labels: int) -> Html:
     """Co-occurrence in truth and as predicted as heat maps, and the pairs that are predicted too often or too seldom."""
-    found = c.together
-    if found is None or len(found.names) < 2:
+    if len(found.names) < 2:
         return _NOTHING
-    all_labels = len(found.names) if c.scores is None else len(c.scores.labels)
     few = "" if len(found.names) == all_labels else f" Shown are the {len(found.names)} most frequent of {all_labels} labels."
     note = (
         "A number: examples with both labels; on the diagonal: with this one. Colour: the share of the examples with the label "
@@ -98,10 +91,3 @@ def _pair_table(pairs: Sequence[LabelPair]) -> Html:
     rows = [[*pair, f"{pair.excess:+d}".replace("-", "\N{MINUS SIGN}")] for pair in pairs]
     head = ["label", "and label", "gold", "predicted", "too many"]
     return data_table(head, rows, numbers=[False, False, True, True, True], name="pairs of labels")
-
-
-def _pairs(pairs: Sequence[tuple[str, str, float]], top: int) -> Html:
-    """What the model learnt of pairs: the strongest of either sign."""
-    together = [(f"{a}, {b}", w) for a, b, w in pairs if w > 0][:top]
-    apart = [(f"{a}, {b}", w) for a, b, w in reversed(pairs) if w < 0][:top]
-    return sections.two_lists(("go together", together), ("exclude each other", apart))

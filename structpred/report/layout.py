@@ -1,5 +1,6 @@
 """How the parts of a page are laid out: boxes that scroll, columns where there is room, large figures, tables of counts."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -58,3 +59,18 @@ def titled(heading: str, content: Html) -> Html:
 def percent(share: float | None) -> str:
     """A share in [0, 1] for people; a dash where there is none."""
     return _DASH if share is None else f"{100 * share:.2f} %"
+
+
+def two_lists(*lists: tuple[str, Sequence[tuple[str, float]]], figure: str = "weight") -> Html:
+    """Lists of names with figures side by side: (heading, list); empty ones are left out. figure: what the numbers are."""
+    shown = [
+        titled(heading, table(["", figure], [[name, written(w)] for name, w in rows], numbers=[False, True]))
+        for heading, rows in lists
+        if rows
+    ]
+    return columns(*shown) if shown else Html("")
+
+
+def written(weight: float) -> str:
+    """A weight with its sign; a forbidden one in words."""
+    return "forbidden" if weight == -math.inf else "" if math.isnan(weight) else f"{weight:+.4f}".replace("-", "\N{MINUS SIGN}")

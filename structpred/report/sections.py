@@ -13,13 +13,12 @@ from structpred.report.contents import Example, Weights
 from structpred.report.drawings import diverging, heat_map, sequential, weight_image
 from structpred.report.example_views import sentence_view, word_view
 from structpred.report.figures import brief, signed
-from structpred.report.layout import beside, columns, counts_table, data_table, headline, percent, scrolling, titled
-from structpred.text.markup import Html, join, table, tag
+from structpred.report.layout import beside, counts_table, data_table, headline, percent, scrolling, titled, two_lists, written
+from structpred.text.markup import Html, join, tag
 
 _NOTHING = Html("")
 _MOST_LABELS = 60
 _MOST_CONFUSIONS = 12
-_MINUS = "\N{MINUS SIGN}"
 #: from the names of row and column, the count and the share of a cell to a few words
 Tip = Callable[[str, str, int, float], str]
 _GAP = "how much better this labelling is than the best one with another label there. It is not a probability."
@@ -112,7 +111,9 @@ def transitions(labels: Sequence[str], weights: Floats, start: Floats, stop: Flo
     rows, columns = ["(start)", *names], [*names, "(stop)"]
     colours = [[_transition_colour(w, scale) for w in row] for row in table.tolist()]
     numbers = [[signed(w) for w in row] for row in table.tolist()]
-    titles = [[f"{a} \N{RIGHTWARDS ARROW} {b}: {_long(table[i, j])}" for j, b in enumerate(columns)] for i, a in enumerate(rows)]
+    titles = [
+        [f"{a} \N{RIGHTWARDS ARROW} {b}: {written(table[i, j])}" for j, b in enumerate(columns)] for i, a in enumerate(rows)
+    ]
     picture = heat_map(rows, columns, colours, numbers, titles, beside="label before", above="label after")
     dark = " Dark cells are forbidden." if np.isneginf(table).any() else ""
     few = (
@@ -128,7 +129,7 @@ def _strongest(table: Floats, rows: Sequence[str], columns: Sequence[str]) -> Ht
     """The transitions with the largest weights of either sign."""
     known = [(float(w), i, j) for (i, j), w in np.ndenumerate(table) if np.isfinite(w) and w]
     ordered = sorted(known, key=lambda one: (-abs(one[0]), one[1:]))[:_MOST_CONFUSIONS]
-    listed = [[rows[i], columns[j], _long(w)] for w, i, j in sorted(ordered, reverse=True)]
+    listed = [[rows[i], columns[j], written(w)] for w, i, j in sorted(ordered, reverse=True)]
     head = ["label before", "label after", "weight"]
     return titled("Strongest", data_table(head, listed, numbers=[False, False, True], name="strongest transitions"))
 
@@ -139,10 +140,6 @@ def _transition_colour(weight: float, scale: float) -> str:
     return "#444444" if np.isneginf(weight) else diverging(weight / scale)
 
 
-def _long(weight: float) -> str:
-    return "forbidden" if np.isneginf(weight) else "" if np.isnan(weight) else f"{weight:+.4f}".replace("-", _MINUS)
-
-
 def weights(tables: "Sequence[Weights]") -> Html:
     """For each label its strongest features, folded up."""
     parts = []
@@ -150,16 +147,6 @@ def weights(tables: "Sequence[Weights]") -> Html:
         body = two_lists(("for it", one.positive), ("against it", one.negative))
         parts.append(tag("details", tag("summary", one.label), body, open="" if k == 0 else None))
     return join(*parts)
-
-
-def two_lists(*lists: tuple[str, Sequence[tuple[str, float]]], figure: str = "weight") -> Html:
-    """Lists of names with figures side by side: (heading, list); empty ones are left out. figure: what the numbers are."""
-    shown = [
-        titled(heading, table(["", figure], [[name, _long(w)] for name, w in rows], numbers=[False, True]))
-        for heading, rows in lists
-        if rows
-    ]
-    return columns(*shown) if shown else _NOTHING
 
 
 def templates(pictures: "Sequence[tuple[str, Floats]]") -> Html:

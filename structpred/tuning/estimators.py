@@ -134,22 +134,20 @@ class EstimatorWork:
         settings: dict[str, Any] = {"max_iter": passes, "check_every": passes, "tol": 0.0, "patience": None, "verbose": 0}
         settings |= {"checkpoint": checkpoint, "resume": there}
         model = clone(self.estimator).set_params(**setting, **settings, callbacks=None)
-        (X, y), dev = self._data(fold)
-        if y is None:
-            model.fit(X, dev=dev)
-        else:
-            model.fit(X, y, dev=dev)
+        train, dev = (self.X,) if self.y is None else (self.X, self.y), self.dev
+        if self.members is not None:
+            train, dev = held_out(train, self.members[fold])
+        model.fit(*train, dev=dev)
         return scores_of(model)
 
-    def _data(self, fold: int) -> tuple[tuple[Any, Any], Any]:
-        if self.members is None:
-            return (self.X, self.y), self.dev
-        out = self.members[fold]
-        kept = np.delete(np.arange(sum(map(len, self.members))), out)
-        train, dev = ((_picked(self.X, part), None if self.y is None else _picked(self.y, part)) for part in (kept, out))
-        if isinstance(dev[0], Treebank):
-            return train, dev[0]
-        return train, (dev[0].X, dev[0].Y) if isinstance(dev[0], MultiLabelData) else dev
+
+def held_out(data: tuple[Any, ...], out: Integers) -> tuple[tuple[Any, ...], Any]:
+    """What is left without the samples of these numbers, and these, as `fit` takes both; data: (X, y), or what holds both."""
+    kept = np.delete(np.arange(len(data[-1])), out)
+    train, dev = (tuple(_picked(one, part) for one in data) for part in (kept, out))
+    if isinstance(dev[0], Treebank):
+        return train, dev[0]
+    return train, (dev[0].X, dev[0].Y) if isinstance(dev[0], MultiLabelData) else (*dev, None)[:2]
 
 
 def scores_of(model: Any) -> list[float]:

@@ -9,8 +9,9 @@ from structpred.core.result import Certificate
 from structpred.evaluation import UD, confusion_matrix, evaluate_multilabel, evaluate_sequences
 from structpred.evaluation.multilabel import cooccurrence
 from structpred.report import Contents, Example, ParsingContents, Stage, Weights, parsing_report
-from structpred.report.label_sections import LabelContents, label_report
-from structpred.report.output_sections import Output, worst_outputs
+from structpred.report.contents import About
+from structpred.report.example_views import Output, worst_outputs
+from structpred.report.label_sections import OnLabels, label_report
 from structpred.report.page import html_page, page
 from structpred.report.sections import facts
 from structpred.report.training import training
@@ -117,17 +118,10 @@ def label_page(names: list[str]) -> str:
     found = np.roll(gold, 1, axis=1)
     scores = evaluate_multilabel(gold, found, names)
     return label_report(
-        LabelContents(
-            title=names[0],
-            facts=[(name, name) for name in names],
-            stages=[Stage(Certificate(14.28, 3.0, proven=True), HISTORY)],
-            weights=[Weights(name, [(name, 1.0)], [(name, -1.0)]) for name in names],
-            pairs=[(names[0], names[1], 1.5), (names[1], names[0], -0.5)],
-            data=names[0],
-            scores=scores,
-            figures=[(name, 0.5) for name in names],
-            together=cooccurrence(gold, found, names),
-        )
+        About(names[0], [(name, name) for name in names], [Stage(Certificate(14.28, 3.0, proven=True), HISTORY)]),
+        [Weights(name, [(name, 1.0)], [(name, -1.0)]) for name in names],
+        [(names[0], names[1], 1.5), (names[1], names[0], -0.5)],
+        OnLabels(names[0], scores, [(name, 0.5) for name in names], cooccurrence(gold, found, names)),
     )
 
 

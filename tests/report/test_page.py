@@ -13,7 +13,8 @@ from structpred.core.result import Certificate
 from structpred.evaluation import confusion_matrix, evaluate_multilabel, evaluate_sequences
 from structpred.evaluation.multilabel import cooccurrence
 from structpred.report import Contents, Example, Stage, write_page
-from structpred.report.label_sections import LabelContents, label_report
+from structpred.report.contents import About
+from structpred.report.label_sections import OnLabels, label_report
 from structpred.report.page import page
 from structpred.text.markup import tag, text, visible
 
@@ -212,11 +213,11 @@ def test_labels_together() -> None:
     """The page of label sets names the pairs predicted too often and too seldom, and says when labels are left out."""
     gold, found = np.array([[1, 1, 0], [1, 1, 0], [0, 1, 1]]), np.array([[1, 0, 0], [1, 0, 1], [0, 1, 1]])
     scores = evaluate_multilabel(gold, found, ["a", "b", "c"])
-    made = LabelContents("t", [], [], [], data="d", scores=scores, together=cooccurrence(gold, found, ["a", "b", "c"]))
-    words = Walk(label_report(made)).words
+    made = OnLabels("d", scores, [], cooccurrence(gold, found, ["a", "b", "c"]))
+    words = Walk(label_report(About("t", [], []), [], [], made)).words
     often, seldom = words.index("Predicted together too often"), words.index("Predicted together too seldom")
     assert words[often:seldom][-5:] == ["a", "c", "0", "1", "+1"]
     assert words[seldom:][-6:-1] == ["a", "b", "2", "0", "\N{MINUS SIGN}2"]
     assert "a and b: 2 (100.00 % of a)" in words
-    few = replace(made, together=cooccurrence(gold, found, ["a", "b", "c"], most=2))
-    assert "Shown are the 2 most frequent of 3 labels." in label_report(few)
+    few = made._replace(together=cooccurrence(gold, found, ["a", "b", "c"], most=2))
+    assert "Shown are the 2 most frequent of 3 labels." in label_report(About("t", [], []), [], [], few)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from structpred.cli.own_code import made
-from structpred.cli.structures.reading import read_labelled, reader_of
+from structpred.cli.structures.data import read
 from structpred.cli.trainer_options import trainer_of
 from structpred.cli.training import Training
 from structpred.cli.training_options import TrainingOptions
@@ -30,7 +30,7 @@ class Run(Training[Options]):
         """The instances, by the reader."""
         options = self.options
         self.oracle = made(options.oracle, Oracle, "structpred.oracles.shortest_path:ShortestPathOracle")
-        self.train = read_labelled(reader_of(options.reader), options.reader, options.data)
+        self.train = read(options.reader, options.data)
         return {"instances": len(self.train[0])}
 
     def estimator(self, common: dict[str, Any]) -> DecisionModel:

@@ -3,8 +3,8 @@
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from structpred.cli.dependencies.shards import treebank_format
-from structpred.cli.kinds.kind import Evaluating, Scored
+from structpred.cli.dependencies.data import read
+from structpred.cli.kinds.kind import Asked, Scored
 from structpred.cli.options import Reading
 from structpred.errors import DataError
 from structpred.evaluation import (
@@ -22,7 +22,6 @@ from structpred.evaluation import (
     parsing_interval,
 )
 from structpred.evaluation.bootstrap import PARSING_METRICS
-from structpred.io.treebanks.reader import read_treebank
 from structpred.io.treebanks.treebank import Tree, Treebank
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ _NAMES = {
 }
 
 
-def scored(system: "str | DependencyParser", asked: Evaluating) -> Scored:
+def scored(system: "str | DependencyParser", asked: Asked) -> Scored:
     """The scores on labelled data. system: a parser, or a file with predictions or a model."""
     from structpred.evaluation.parsing import relation_pairs
 
@@ -60,7 +59,7 @@ def scored(system: "str | DependencyParser", asked: Evaluating) -> Scored:
 
 def read_gold(path: str, reading: Reading) -> Treebank:
     """A treebank that has trees. Raises DataError where it does not, naming the line."""
-    treebank = read_treebank(path, treebank_format(reading.format), on_error=reading.on_error, encoding=reading.encoding)
+    treebank = read(path, reading)
     treebank.trees()  # raises where a head is missing
     return treebank
 
@@ -80,7 +79,7 @@ def judge(path: str, gold: Treebank, reading: Reading, rules: ParsingRules) -> t
     if _is_archive(path):
         return judge_model(load_estimator(path, "DependencyParser"), gold, rules)
     # the rules decide what predictions must be like: some allow several roots, even cycles
-    predicted = read_treebank(path, treebank_format(reading.format), check_trees=False, encoding=reading.encoding)
+    predicted = read(path, reading._replace(on_error="raise"), check_trees=False)
     return evaluate_treebanks(gold, predicted, rules), predicted.trees()
 
 
@@ -95,7 +94,7 @@ def _is_archive(path: str) -> bool:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
 
 
-def _shown(scores: ParsingScores, other: ParsingScores | None, asked: Evaluating) -> Scored:
+def _shown(scores: ParsingScores, other: ParsingScores | None, asked: Asked) -> Scored:
     """All figures. other: the scores of a second system; a paired test of both, of LAS where both have relations."""
     intervals, name = asked.own["intervals"], asked.own["against"]
     figures: dict[str, Any] = scores.to_dict()

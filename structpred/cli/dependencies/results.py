@@ -1,28 +1,30 @@
-"""What `structpred predict`, `evaluate` and `explain` do for parsers; a treebank is read, parsed and written batch by batch."""
+"""What the commands do with a parser; a treebank is parsed batch by batch, and its bytes stay."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from structpred.cli.dependencies.shards import shards_of, treebank_format
+from structpred.cli.dependencies.data import read, shards_of, treebank_format
+from structpred.cli.facts import Learnt, Pairs, described, training_text
 from structpred.cli.files import json_lines, write_stream
-from structpred.cli.kinds.kind import RUNNER_UP, Evaluating, Explained, Explaining, Predicting, Scored
+from structpred.cli.kinds.kind import RUNNER_UP, Asked, Explained, Scored
 from structpred.cli.options import refuse
 from structpred.errors import DataError, ParameterError
-from structpred.io.treebanks.reader import read_treebank, stream_treebank
+from structpred.io.treebanks.reader import stream_treebank
 from structpred.io.treebanks.treebank import Sentence, Tree, Treebank, write_treebank
+from structpred.models import DependencyParser
 
 if TYPE_CHECKING:
     from structpred.distributed import Shards
-    from structpred.models import DependencyParser
+    from structpred.report.contents import About
 
 #: sentences that are in memory at once while parsing
 BATCH = 1000
 
 
-def predict(parser: "DependencyParser", asked: Predicting) -> None:
+def predict(parser: DependencyParser, asked: Asked) -> None:
     """Write the data with the heads and relations that the parser finds, or one JSON object per sentence."""
     parser.n_jobs = parser.n_jobs if asked.n_jobs is None else asked.n_jobs
     reading = asked.reading
@@ -44,14 +46,14 @@ def predict(parser: "DependencyParser", asked: Predicting) -> None:
     write_stream(asked.output, produce)
 
 
-def shards(parser: "DependencyParser", asked: Predicting, n: int) -> "Shards":
+def shards(parser: DependencyParser, asked: Asked, n: int) -> "Shards":
     """Pieces of the file. Raises ParameterError for trees of another kind than in training."""
     if asked.own["projective"] is not None or asked.own["multi_root"]:
         raise ParameterError("--shards parses as the model was trained: leave --projective and --multi-root out")
-    return shards_of(asked.data, n, asked.reading.format, asked.reading.encoding)[0]
+    return shards_of(asked.data, n, asked.reading)[0]
 
 
-def words_as_data(parser: "DependencyParser", asked: Predicting, sentences: Sequence[Sequence[str]]) -> str:
+def words_as_data(parser: DependencyParser, asked: Asked, sentences: Sequence[Sequence[str]]) -> str:
     """CoNLL-U with forms alone. Raises DataError for a parser that was trained with more."""
     from structpred.models.parser.attributes import attributes_read
 
@@ -65,7 +67,7 @@ def words_as_data(parser: "DependencyParser", asked: Predicting, sentences: Sequ
 
 
 def _entries(
-    parser: "DependencyParser", asked: Predicting, wanted: dict[str, Any], batch: Treebank, found: list[Tree]
+    parser: DependencyParser, asked: Asked, wanted: dict[str, Any], batch: Treebank, found: list[Tree]
 ) -> list[dict[str, Any]]:
     """Words, heads and labels of each sentence, the k best trees, the probability of every arc."""
     entries = [{"tokens": words.forms, **_entry(tree)} for words, tree in zip(batch.sentences(), found, strict=True)]
@@ -82,14 +84,14 @@ def _entry(tree: Tree) -> dict[str, Any]:
     return {"heads": tree.heads.tolist(), "labels": tree.labels}
 
 
-def judged(parser: "DependencyParser", asked: Evaluating) -> Scored:
+def judged(parser: DependencyParser, asked: Asked) -> Scored:
     """UAS, LAS and more, by named rules."""
     from structpred.cli.dependencies.evaluation import scored
 
     return scored(parser, asked)
 
 
-def judged_files(ctx: click.Context, model: str | None, asked: Evaluating) -> Scored:
+def judged_files(ctx: click.Context, model: str | None, asked: Asked) -> Scored:
     """The same of a treebank with predictions, or of the model of a file."""
     from structpred.cli.dependencies.evaluation import scored
 
@@ -99,12 +101,10 @@ def judged_files(ctx: click.Context, model: str | None, asked: Evaluating) -> Sc
     return scored(model, replace(asked, data=asked.own["gold"]))
 
 
-def explain(parser: "DependencyParser", asked: Explaining) -> Explained:
+def explain(parser: DependencyParser, asked: Asked) -> Explained:
     """Why one sentence gets its tree; with --word against the best tree in which that word has another head."""
-    reading, word, against = asked.reading, asked.own["word"], asked.against
-    treebank = read_treebank(
-        asked.data, treebank_format(reading.format), on_error=reading.on_error, check_trees=False, encoding=reading.encoding
-    )
+    word, against = asked.own["word"], asked.against
+    treebank = read(asked.data, asked.reading, check_trees=False)
     sentence = treebank.take([asked.chosen(len(treebank))])
     other: int | str | None = against
     if against is not None and against != RUNNER_UP:
@@ -112,3 +112,68 @@ def explain(parser: "DependencyParser", asked: Explaining) -> Explained:
             raise click.UsageError(f"--against {against}: expected {RUNNER_UP}, or with --word N the number of a head")
         other = int(against)
     return Explained(" ".join(sentence.forms), parser.explain(sentence, word, against=other))
+
+
+def facts(parser: DependencyParser, header: dict[str, Any]) -> Pairs:
+    """Settings and training, as pairs of a name and a line for people."""
+    left = f"; {parser.left_out_} sentences with crossing arcs were left out of training" if parser.left_out_ else ""
+    roots = "one root" if parser.single_root else "any number of roots"
+    pruning = "none"
+    if parser.kept_ is not None:
+        pruning = f"{parser.prune} heads per word, which held {100 * parser.kept_:.2f} % of the true arcs"
+    own = [
+        ("trees", f"{'projective only' if parser.projective_ else 'crossing arcs included'}, {roots}{left}"),
+        ("pruning", pruning),
+        ("templates", f"{len(parser.templates_)}, attributes {', '.join(parser.featurizer_.present)}"),
+    ]
+    last: Pairs = ()
+    if (labeler := parser.relations_) is not None:
+        run = {"passes": labeler.n_iter_, "stop_reason": labeler.stop_reason_, "converged": labeler.converged_}
+        last = [
+            ("relations", f"{len(labeler.classes_)}, over {labeler.n_features_in_} features of arcs"),
+            ("certificate of relations", str(labeler.certificate_)),
+            ("training of relations", training_text(run, labeler.history_)),
+        ]
+    return described(header, own, hidden=("single_root", "prune", "labelled"), last=last)
+
+
+def learnt(parser: DependencyParser, asked: Asked) -> Learnt:
+    """The certificate of the relations, and the `top` templates and relations."""
+    from structpred.models.parser.inspection import inspect_parser
+
+    own = {"projective": parser.projective_, "single_root": parser.single_root, "left_out": parser.left_out_}
+    relations: dict[str, Any] | None = None
+    if (labeler := parser.relations_) is not None:
+        certificate = asdict(labeler.certificate_)
+        relations = {"labels": labeler.classes_.tolist(), "certificate": certificate, "history": labeler.history_}
+    weights = inspect_parser(parser, asked.top)
+    data = {**own, "kept": parser.kept_, "relations": relations, "weights": weights.to_dict()}
+    return Learnt(data, weights.table(asked.top))
+
+
+def page(parser: DependencyParser, asked: Asked, about: "About") -> str:
+    """Scores, relations, distances and the worst sentences as arcs. Raises DataError for data without trees."""
+    from structpred.cli.dependencies.evaluation import RULES, read_gold
+    from structpred.report import ParsingContents, Stage, parsing_report
+
+    if not asked.data:
+        raise click.UsageError("the page of a parser needs DATA: MODEL DATA -o PAGE")
+    stages, relations = about.stages, parser.relations_
+    if relations is not None:
+        stages = [replace(stages[0], name="Heads"), Stage(relations.certificate_, relations.history_, "Relations")]
+    gold = read_gold(asked.data, asked.reading)
+    sentences = gold.sentences()
+    contents = ParsingContents(
+        title=about.title,
+        gold=gold.trees(),
+        predicted=parser.predict(gold),
+        forms=[s.forms for s in sentences],
+        upos=[s.upos for s in sentences],
+        rules=RULES[asked.own["rules"]],
+        data=gold.path,
+        facts=about.facts,
+        stages=stages,
+        n_examples=asked.examples,
+        places=[f"line {gold.line_numbers[k]}" for k in gold.offsets[:-1].tolist()],
+    )
+    return parsing_report(contents)

@@ -9,16 +9,17 @@ from typing import Any
 
 import numpy as np
 
+from structpred.cli.dependencies.data import read, shards_of
 from structpred.cli.dependencies.evaluation import judge_model
-from structpred.cli.dependencies.shards import shards_of
+from structpred.cli.options import Reading
 from structpred.cli.training import Training, stage_facts, tell_stage
 from structpred.cli.training_options import TrainingOptions
 from structpred.errors import DataError
 from structpred.evaluation import CONLL07, UD, ParsingScores
 from structpred.io.templates.arc_template_sets import conjunction_family, read_arc_templates
 from structpred.io.text import source_name
-from structpred.io.treebanks.formats import CONLL_U, TREEBANK_FORMATS
-from structpred.io.treebanks.reader import OnError, read_treebank
+from structpred.io.treebanks.formats import CONLL_U
+from structpred.io.treebanks.reader import OnError
 from structpred.io.treebanks.treebank import Treebank
 from structpred.models.parser.parser import DependencyParser
 from structpred.models.parser.relations import relations_checkpoint
@@ -45,7 +46,7 @@ class Options(TrainingOptions):
 class Run(Training[Options]):
     """Train a DependencyParser on a treebank."""
 
-    shardable = True
+    shardable = foldable = True
     stages = ("arcs", "relations")
     score = "UAS"
 
@@ -73,7 +74,7 @@ class Run(Training[Options]):
             data = _read(options.data, options)
             self.train, format, sizes = (data,), data.format.name, {"sentences": len(data), "words": data.n_words}
         else:
-            shards, format = shards_of(options.data, options.shards, options.format, options.encoding)
+            shards, format = shards_of(options.data, options.shards, _reading(options))
             sizes = self.cut(shards)
         self.reader = {"format": format, "template": "conjunctions" if options.conjunctions else options.templates}
         self.dev = None if options.dev is None else _read(options.dev, options)
@@ -81,14 +82,6 @@ class Run(Training[Options]):
             where = self.dev.where(int(np.argmax(self.dev.heads < 0)))
             raise DataError(f"{where}: expected a head: held-out trees are compared with whole ones; got none")
         return sizes
-
-    def hold_out(self, n_folds: int, fold: int) -> None:
-        """One part of the sentences."""
-        from structpred.tuning.halving import fold_members
-
-        (data,) = self.train
-        out = fold_members(len(data), n_folds, self.options.seed)[fold]
-        self.dev, self.train = data.take(out), (data.take(np.delete(np.arange(len(data)), out)),)
 
     def estimator(self, common: dict[str, Any]) -> DependencyParser:
         """The parser."""
@@ -155,11 +148,14 @@ def _relations(model: DependencyParser) -> list[str]:
     return labels
 
 
+def _reading(options: Options) -> Reading:
+    return Reading(options.format, options.encoding, options.on_error)
+
+
 def _read(path: str, options: Options) -> Treebank:
     """A treebank with a head for every word, or for some of them."""
     start = time.perf_counter()
-    format = None if options.format is None else TREEBANK_FORMATS[options.format]
-    treebank = read_treebank(path, format, missing_heads=True, on_error=options.on_error, encoding=options.encoding)
+    treebank = read(path, _reading(options), missing_heads=True)
     if (treebank.heads < 0).all():
         raise DataError(f"{treebank.where(0)}: expected a head: a parser learns from trees; got none in the whole file")
     log.info(

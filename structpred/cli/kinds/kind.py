@@ -28,40 +28,49 @@ RUNNER_UP = "runner-up"
 
 @dataclass(frozen=True)
 class Asked:
-    """What was typed. reading: how DATA is read. own: the values of the options that the kind itself brought, by name."""
+    """What was typed; a command gives the values of those options that it has.
+
+    data: empty where none are given. reading: how DATA is read. own: the values of all options by name, also of those that the
+    kind itself brought. confusion: the file of a picture. top: how many weights or addends. label: the only one to show.
+    sample: which of the data, from 0. examples: how many of them to show.
+    """
 
     model: str
     data: str
     reading: Reading
     own: Mapping[str, Any]
+    output: str = "-"
+    as_json: bool = False
+    kbest: int | None = None
+    marginals: bool = False
+    n_jobs: int | None = None
+    confusion: str | None = None
+    per_type: bool = False
+    top: int = 20
+    label: str | None = None
+    sample: int = 0
+    against: str | None = None
+    title: str | None = None
+    examples: int = 12
 
     @classmethod
     def of(cls, model: str, data: str, values: Mapping[str, Any]) -> Self:
         """From the values of a command's options."""
         shared = {field.name: values[field.name] for field in fields(cls) if field.name in values}
         reading = Reading(**{name: values[name] for name in Reading._fields if name in values})
-        own = {name: value for name, value in values.items() if name not in shared and name not in Reading._fields}
-        return cls(model=model, data=data, reading=reading, own=own, **shared)
+        return cls(model=model, data=data, reading=reading, own=values, **shared)
 
+    def chosen(self, n: int) -> int:
+        """The number of the sample, if there are so many."""
+        if self.sample >= n:
+            raise ParameterError(f"--sample {self.sample}: {self.data} has {n} samples, numbered from 0")
+        return self.sample
 
-@dataclass(frozen=True)
-class Predicting(Asked):
-    """`structpred predict`: where the predictions go, and what is wanted besides."""
-
-    output: str
-    as_json: bool
-    kbest: int | None
-    marginals: bool
-    n_jobs: int | None
-
-
-@dataclass(frozen=True)
-class Evaluating(Asked):
-    """`structpred evaluate`: what is wanted besides the scores. confusion: the file of a picture."""
-
-    as_json: bool
-    confusion: str | None
-    per_type: bool
+    def runner_up(self, instead: str) -> str | None:
+        """What --against names, if it is "runner-up" or nothing. instead: what says what to compare with."""
+        if self.against not in (None, RUNNER_UP):
+            raise click.UsageError(f"--against {self.against}: expected {RUNNER_UP} {instead}")
+        return self.against
 
 
 class Scored(NamedTuple):
@@ -71,40 +80,9 @@ class Scored(NamedTuple):
     text: str
     main: Sequence[tuple[str, str]] = ()
 
-    def shown(self, asked: Evaluating) -> str:
+    def shown(self, asked: Asked) -> str:
         """What `structpred evaluate` prints."""
         return json.dumps(self.figures) if asked.as_json else self.text
-
-
-@dataclass(frozen=True)
-class Inspecting(Asked):
-    """`structpred inspect`; there are no data. top: how many weights. label: the only one to show."""
-
-    top: int
-    label: str | None
-    as_json: bool
-
-
-@dataclass(frozen=True)
-class Explaining(Asked):
-    """`structpred explain`. sample: which of the data, from 0. against: what was typed, if anything. top: how many addends."""
-
-    sample: int
-    against: str | None
-    top: int
-    as_json: bool
-
-    def chosen(self, n: int) -> int:
-        """The number of the sample, if there are so many."""
-        if self.sample >= n:
-            raise ParameterError(f"--sample {self.sample}: {self.data} has {n} samples, numbered from 0")
-        return self.sample
-
-    def runner_up(self, instead: str) -> str | None:
-        """What was typed, if it is "runner-up" or nothing. instead: what says what to compare with."""
-        if self.against not in (None, RUNNER_UP):
-            raise click.UsageError(f"--against {self.against}: expected {RUNNER_UP} {instead}")
-        return self.against
 
 
 class Explained(NamedTuple):
@@ -112,15 +90,6 @@ class Explained(NamedTuple):
 
     title: str
     explanation: "Explanation"
-
-
-@dataclass(frozen=True)
-class Reporting(Asked):
-    """`structpred report`; data is empty where none are given. examples, top: how many of them to show."""
-
-    title: str | None
-    examples: int
-    top: int
 
 
 class Kind(ABC):
@@ -166,35 +135,35 @@ class Kind(ABC):
         return load_estimator(path, *self.estimators)
 
     @abstractmethod
-    def predict(self, model: Any, asked: Predicting) -> None:
+    def predict(self, model: Any, asked: Asked) -> None:
         """Write what the model predicts for the data."""
 
-    def shards(self, model: Any, asked: Predicting, n: int) -> "Shards":
+    def shards(self, model: Any, asked: Asked, n: int) -> "Shards":
         """The data in n pieces, for `predict --shards`."""
         raise click.UsageError(f"--shards: {self.plural} predict all data at once; leave --shards out")
 
-    def words_as_data(self, model: Any, asked: Predicting, sentences: Sequence[Sequence[str]]) -> str:
+    def words_as_data(self, model: Any, asked: Asked, sentences: Sequence[Sequence[str]]) -> str:
         """Sentences of words as the data file that `predict` reads for this model. Raises DataError where it needs more."""
         raise click.UsageError(f"--text is for sequence labellers and parsers, not for {self.plural}")
 
     @abstractmethod
-    def evaluate(self, model: Any, asked: Evaluating) -> str:
+    def evaluate(self, model: Any, asked: Asked) -> str:
         """The scores of the model on labelled data, as text or as one JSON object."""
 
-    def evaluate_files(self, ctx: click.Context, model: str | None, asked: Evaluating) -> str:
+    def evaluate_files(self, ctx: click.Context, model: str | None, asked: Asked) -> str:
         """The scores of files with predictions, where the option `instead` was given. asked.data is empty where it is missing."""
         raise click.UsageError(f"{self.plural} are evaluated with MODEL and DATA only", ctx)
 
-    def explain(self, model: Any, asked: Explaining) -> Explained:
+    def explain(self, model: Any, asked: Asked) -> Explained:
         """Why the model gives one sample its output."""
         raise click.UsageError(f"{self.plural} cannot be explained")
 
     @abstractmethod
-    def inspect(self, model: Any, asked: Inspecting) -> str:
+    def inspect(self, model: Any, asked: Asked) -> str:
         """What the model has learnt, as text or as one JSON object."""
 
     @abstractmethod
-    def page(self, model: Any, asked: Reporting) -> str:
+    def page(self, model: Any, asked: Asked) -> str:
         """The HTML page about the model, and about its errors on the data where there are any."""
 
 

@@ -1,27 +1,31 @@
-"""What `structpred predict` and `structpred evaluate` do for multi-label models."""
+"""What the commands do with a multi-label model."""
 
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from structpred.cli.facts import Learnt, Pairs, described
 from structpred.cli.files import json_lines, write_output
-from structpred.cli.kinds.kind import Asked, Evaluating, Explained, Explaining, Predicting, Scored
+from structpred.cli.kinds.kind import Asked, Explained, Scored
 from structpred.cli.label_sets.shards import ranges
 from structpred.evaluation.multilabel import HierarchyScores, MultiLabelScores, evaluate_hierarchy, evaluate_multilabel
 from structpred.io.multilabel.by_format import Reading, Source, label_format, read_examples, read_rows
 from structpred.io.multilabel.data import MultiLabelData
 from structpred.io.text import label_sets
+from structpred.models.fields.explain import inspect_labels
 from structpred.models.fields.hierarchical import HierarchicalMultiLabel
 from structpred.models.fields.multilabel import MultiLabelMRF
 
 if TYPE_CHECKING:
     from structpred.distributed import Shards
+    from structpred.report.contents import About
 
 Model = MultiLabelMRF | HierarchicalMultiLabel
 
 
-def predict(model: Model, asked: Predicting) -> None:
+def predict(model: Model, asked: Asked) -> None:
     """Write a line per example: its labels separated by tabs, nothing for none; as JSON an object with labels and scores."""
-    rows = read_rows(Reading.of_model(model), asked.data, asked.reading.format, asked.reading.encoding)
-    names = model.label_names_
+    rows, names = _rows(model, asked), model.label_names_
     found = model.predict(rows).tolist()
     if not asked.as_json:
         write_output(asked.output, label_sets(found, names))
@@ -34,7 +38,12 @@ def predict(model: Model, asked: Predicting) -> None:
     write_output(asked.output, json_lines(entries))
 
 
-def shards(model: Model, asked: Predicting, n: int) -> "Shards":
+def _rows(model: Model, asked: Asked) -> Any:
+    """The features of all examples."""
+    return read_rows(Reading.of_model(model), asked.data, asked.reading.format, asked.reading.encoding)
+
+
+def shards(model: Model, asked: Asked, n: int) -> "Shards":
     """Ranges of the lines of the file; there may be no labels."""
     from structpred.distributed.cutting import held_examples
 
@@ -44,14 +53,14 @@ def shards(model: Model, asked: Predicting, n: int) -> "Shards":
     return cut
 
 
-def explain(model: Model, asked: Explaining) -> Explained:
+def explain(model: Model, asked: Asked) -> Explained:
     """Why one example gets its labels, or one label is on or off."""
-    rows = read_rows(Reading.of_model(model), asked.data, asked.reading.format, asked.reading.encoding)
-    i, label, against = asked.chosen(rows.shape[0]), asked.own["label"], asked.runner_up("or --label LABEL")
+    rows = _rows(model, asked)
+    i, label, against = asked.chosen(rows.shape[0]), asked.label, asked.runner_up("or --label LABEL")
     return Explained(f"example {i}", model.explain(rows[[i]], label=label, against=None if label else against))
 
 
-def predicted_and_scored(model: Model, asked: Asked) -> tuple[MultiLabelData, Any, MultiLabelScores, HierarchyScores | None]:
+def _predicted_and_scored(model: Model, asked: Asked) -> tuple[MultiLabelData, Any, MultiLabelScores, HierarchyScores | None]:
     """Labelled data, what a model predicts there, the scores, and those along its hierarchy if it has one."""
     reading = Reading.of_model(model)
     examples = read_examples(reading, asked.data, asked.reading.format, encoding=asked.reading.encoding)
@@ -60,16 +69,15 @@ def predicted_and_scored(model: Model, asked: Asked) -> tuple[MultiLabelData, An
     return examples, predicted, evaluate_multilabel(examples, predicted), along
 
 
-def judged(model: Model, asked: Evaluating) -> Scored:
+def judged(model: Model, asked: Asked) -> Scored:
     """Accuracy, loss and F1, with a hierarchy along it, too; a line per label if that is wanted."""
-    _, _, scores, along = predicted_and_scored(model, asked)
-    lines = [f"{scores.n} examples, {len(scores.labels)} labels"]
-    lines += [f"{name:<22} {100 * value:6.2f}" for name, value in figures(scores)]
+    _, _, scores, along = _predicted_and_scored(model, asked)
+    lines = [f"{scores.n} examples, {len(scores.labels)} labels", *_shares(_figures(scores))]
     if along is not None:
         lines += ["", "along the hierarchy, ancestors counted"]
-        lines += [f"{name:<22} {100 * value:6.2f}" for name, value in (("F1", along.f1), ("precision", along.precision))]
-        lines += [f"{'recall':<22} {100 * along.recall:6.2f}", f"{'H-loss of an example':<22} {along.h_loss:7.3f}"]
-        lines += [f"{f'F1 at depth {depth}':<22} {100 * value:6.2f}" for depth, value in enumerate(along.by_depth)]
+        lines += _shares([("F1", along.f1), ("precision", along.precision), ("recall", along.recall)])
+        lines += [f"{'H-loss of an example':<22} {along.h_loss:7.3f}"]
+        lines += _shares([(f"F1 at depth {depth}", value) for depth, value in enumerate(along.by_depth)])
     if asked.per_type:
         width = max(5, *(len(one.name) for one in scores.labels))
         lines += ["", f"{'label':<{width}} precision  recall     F1  support  predicted"]
@@ -79,7 +87,11 @@ def judged(model: Model, asked: Evaluating) -> Scored:
     return Scored({**scores.to_dict(), "hierarchy": None if along is None else vars(along)}, "\n".join(lines))
 
 
-def figures(scores: MultiLabelScores) -> list[tuple[str, float]]:
+def _shares(figures: Sequence[tuple[str, float]]) -> list[str]:
+    return [f"{name:<22} {100 * value:6.2f}" for name, value in figures]
+
+
+def _figures(scores: MultiLabelScores) -> list[tuple[str, float]]:
     """The figures of all labels together, shares in [0, 1], by the names that people use."""
     return [
         ("accuracy (Jaccard)", scores.accuracy),
@@ -91,3 +103,47 @@ def figures(scores: MultiLabelScores) -> list[tuple[str, float]]:
         ("macro F1", scores.macro_f1),
         ("F1 of examples", scores.example_f1),
     ]
+
+
+def facts(model: Model, header: dict[str, Any]) -> Pairs:
+    """Settings and training, as pairs of a name and a line for people."""
+    joined, depth, hierarchy = f"{len(model.edges_)} pairs of labels", "", getattr(model, "hierarchy_", None)
+    if hierarchy is not None:
+        joined = f"a hierarchy of {len(hierarchy.edges)} edges"
+        depth = f", depth {int(hierarchy.depths.max())}{'' if hierarchy.is_tree else ', not a tree'}"
+    own = [
+        ("labels", f"{model.n_labels_}, over {model.n_features_in_} features"),
+        ("joined by", f"{joined}{depth}; inference by {type(model.oracle_).__name__}"),
+    ]
+    return described(header, own)
+
+
+def learnt(model: Model, asked: Asked) -> Learnt:
+    """Labels and edges, and the `top` features and pairs of either sign."""
+    hierarchy = getattr(model, "hierarchy_", None)
+    found = inspect_labels(model, asked.top, asked.label)
+    data = {
+        "reader": {name: value for name, value in (model.reader_ or {}).items() if name != "feature_names"},
+        "labels": model.label_names_,
+        "n_features": model.n_features_in_,
+        "edges": model.edges_.tolist(),
+        "hierarchy": None if hierarchy is None else hierarchy.edges.tolist(),
+        "oracle": type(model.oracle_).__name__,
+        "weights": asdict(found),
+    }
+    return Learnt(data, found.table(asked.top), left_out=("input", "constraints", "probabilistic"))
+
+
+def page(model: Model, asked: Asked, about: "About") -> str:
+    """A page: certificate, training, scores and a row per label with DATA, pairs and strongest features."""
+    from structpred.evaluation.multilabel import cooccurrence
+    from structpred.report.contents import Weights
+    from structpred.report.label_sections import OnLabels, label_report
+
+    found, data = inspect_labels(model, asked.top, None), None
+    if asked.data:
+        examples, predicted, scores, along = _predicted_and_scored(model, asked)
+        more = [] if along is None else [("F1 along the hierarchy", along.f1)]
+        data = OnLabels(asked.data, scores, [*_figures(scores), *more], cooccurrence(examples, predicted))
+    weights = [Weights(o.label, o.positive, o.negative) for o in found.labels]
+    return label_report(about, weights, found.pairs, data, asked.top)

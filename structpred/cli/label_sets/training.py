@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from structpred.cli.label_sets.shards import shards_to_learn
 from structpred.cli.training import Training
 from structpred.cli.training_options import TrainingOptions
@@ -42,7 +40,7 @@ class Options(TrainingOptions):
 class Run(Training[Options]):
     """Train a MultiLabelMRF, or with a hierarchy of labels a HierarchicalMultiLabel."""
 
-    shardable = True
+    shardable = foldable = True
     score = "accuracy"
 
     def conflicts(self) -> dict[str, bool]:
@@ -104,15 +102,6 @@ class Run(Training[Options]):
                 n_labels,
             )
         return 0 if edges == "none" else edges
-
-    def hold_out(self, n_folds: int, fold: int) -> None:
-        """One part of the examples."""
-        from structpred.tuning.halving import fold_members
-
-        (data,) = self.train
-        out = fold_members(len(data), n_folds, self.options.seed)[fold]
-        dev, self.train = data.take(out), (data.take(np.delete(np.arange(len(data)), out)),)
-        self.dev = (dev.X, dev.Y)
 
     def estimator(self, common: dict[str, Any]) -> Model:
         """The classifier, by whether the labels have a hierarchy."""

@@ -1,5 +1,6 @@
-"""What `structpred predict`, `evaluate` and `explain` do for sequence labellers."""
+"""What the commands do with a sequence labeller."""
 
+import json
 import logging
 import time
 from collections.abc import Sequence
@@ -8,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from structpred.cli.files import json_lines, write_output
-from structpred.cli.kinds.kind import RUNNER_UP, Asked, Evaluating, Explained, Explaining, Predicting, Scored
+from structpred.cli.facts import Learnt, Pairs, described
+from structpred.cli.files import check_picture, json_lines, write_output
+from structpred.cli.kinds.kind import RUNNER_UP, Asked, Explained, Scored
 from structpred.cli.options import given, refuse
 from structpred.cli.sequences.data import (
     Data,
@@ -23,31 +25,36 @@ from structpred.cli.sequences.data import (
 )
 from structpred.errors import DataError, InfeasibleError, ParameterError
 from structpred.io.columns import read_columns
+from structpred.io.ocr import N_PIXELS, OcrWords
 from structpred.models import ChainLabeler
 from structpred.models.chain.partial import comparable
 
 if TYPE_CHECKING:
     from structpred.distributed import Shards
+    from structpred.models.chain.inspection import Inspection
+    from structpred.report.contents import About, Example
 
 log = logging.getLogger("structpred.cli")
 
 Labels = list[list[str]]
+_MOST_TOKENS = 120
+_MOST_CANDIDATES = 4
 
 
-def predict(model: ChainLabeler, asked: Predicting) -> None:
+def predict(model: ChainLabeler, asked: Asked) -> None:
     """Write the labels in the format of the data, or one JSON object per sequence."""
     model.n_jobs = model.n_jobs if asked.n_jobs is None else asked.n_jobs
-    read = read_for(model, asked)
+    read = _read(model, asked)
     refuse_running_text(read, [str(label) for label in model.classes_.tolist()])
-    text = json_lines(_entries(model, read, asked)) if asked.as_json else format_predictions(read, predict_labels(model, read))
+    text = json_lines(_entries(model, read, asked)) if asked.as_json else format_predictions(read, _predicted(model, read))
     write_output(asked.output, text)
 
 
-def shards(model: ChainLabeler, asked: Predicting, n: int) -> "Shards":
+def shards(model: ChainLabeler, asked: Asked, n: int) -> "Shards":
     """Pieces of the file; there may be no labels."""
     if asked.own["folds"] is not None:
         raise ParameterError("--folds is for OCR data, which --shards does not cut")
-    reader = reader_for(model, asked)
+    reader = _reader(model, asked)
     if reader.format == "ocr":
         raise ParameterError("--shards is for column files and CRFsuite text, not for pixels")
     head = head_of(asked.data, reader, asked.reading.encoding)
@@ -56,14 +63,14 @@ def shards(model: ChainLabeler, asked: Predicting, n: int) -> "Shards":
     return shards_of(asked.data, n, Reader(reader.format, None, width), asked.reading.encoding)
 
 
-def words_as_data(model: ChainLabeler, asked: Predicting, sentences: Sequence[Sequence[str]]) -> str:
+def words_as_data(model: ChainLabeler, asked: Asked, sentences: Sequence[Sequence[str]]) -> str:
     """A column file with each word in the column that the templates read, and _ in the others.
 
     Raises DataError for a model that reads more than words, or no columns.
     """
     from structpred.bridges.annotator import columns_read
 
-    reader, read = reader_for(model, asked), columns_read(model)
+    reader, read = _reader(model, asked), columns_read(model)
     if len(read) != 1:
         what = f"the columns {', '.join(map(str, sorted(read)))} of its data" if read else "features that are not words"
         raise DataError(f"--text: {asked.model} reads {what}, and running text has words only; give what it was trained on")
@@ -75,26 +82,26 @@ def words_as_data(model: ChainLabeler, asked: Predicting, sentences: Sequence[Se
     return "\n".join("".join(f"{row}\n" for row in lines) for lines in rows)
 
 
-def reader_for(model: ChainLabeler, asked: Asked) -> Reader:
+def _reader(model: ChainLabeler, asked: Asked) -> Reader:
     """How the training data of the labeller were read, or as the user says."""
     return Reader.of_model(model, asked.model, asked.reading.format, asked.own["label_column"])
 
 
-def read_for(model: ChainLabeler, asked: Asked) -> Data:
+def _read(model: ChainLabeler, asked: Asked) -> Data:
     """The data, read as the training data of the labeller were."""
-    reader = reader_for(model, asked)
+    reader = _reader(model, asked)
     return read_data(asked.data, reader, asked.own["folds"], encoding=asked.reading.encoding, on_error=asked.reading.on_error)
 
 
-def read_labelled(model: ChainLabeler, asked: Asked) -> Data:
+def _labelled(model: ChainLabeler, asked: Asked) -> Data:
     """The same; raises DataError where there are no labels."""
-    read = read_for(model, asked)
+    read = _read(model, asked)
     if read.labels is None:
         raise DataError(f"{asked.data}: expected labels in the last column, as in the training data, but this column is missing")
     return read
 
 
-def predict_labels(model: ChainLabeler, data: Data) -> list[Any]:
+def _predicted(model: ChainLabeler, data: Data) -> list[Any]:
     """The labels of all sequences; says how fast it was."""
     start = time.perf_counter()
     predicted: list[Any] = model.predict(data.corpus)
@@ -102,12 +109,12 @@ def predict_labels(model: ChainLabeler, data: Data) -> list[Any]:
     return predicted
 
 
-def strings_of(model: ChainLabeler, data: Data) -> Labels:
+def _strings(model: ChainLabeler, data: Data) -> Labels:
     """The same as strings, as files have them."""
-    return [[str(label) for label in labels] for labels in predict_labels(model, data)]
+    return [[str(label) for label in labels] for labels in _predicted(model, data)]
 
 
-def _entries(model: ChainLabeler, data: Data, asked: Predicting) -> list[dict[str, Any]]:
+def _entries(model: ChainLabeler, data: Data, asked: Asked) -> list[dict[str, Any]]:
     """One entry per sequence, as `--json` writes it. Raises ParameterError for marginals of a model that has none."""
     X = data.corpus
     predicted, names = model.predict(X), [str(label) for label in model.classes_.tolist()]
@@ -128,10 +135,10 @@ def _entries(model: ChainLabeler, data: Data, asked: Predicting) -> list[dict[st
     return entries
 
 
-def judged(model: ChainLabeler, asked: Evaluating) -> Scored:
+def judged(model: ChainLabeler, asked: Asked) -> Scored:
     """Accuracy, phrases where there are any, labels and confusions, of the tokens whose true label is known."""
-    read, reader = read_labelled(model, asked), reader_for(model, asked)
-    gold, found = read.known(strings_of(model, read), reader)
+    read, reader = _labelled(model, asked), _reader(model, asked)
+    gold, found = read.known(_strings(model, read), reader)
     tokens: Labels | None = None
     if asked.own["most_confused"]:
         rows = [np.array(row, dtype=object) for row in tokens_of(read)]
@@ -139,7 +146,7 @@ def judged(model: ChainLabeler, asked: Evaluating) -> Scored:
     return _scored(gold, found, asked, tokens)
 
 
-def judged_files(ctx: click.Context, model: str | None, asked: Evaluating) -> Scored:
+def judged_files(ctx: click.Context, model: str | None, asked: Asked) -> Scored:
     """The scores of a column file that ends in gold and predicted labels."""
     refuse(ctx, ("on_error",), "is not for --pred")
     more = [f"--{name.replace('_', '-')}" for name in ("format", "label_column", "folds") if given(ctx, name)]
@@ -151,9 +158,7 @@ def judged_files(ctx: click.Context, model: str | None, asked: Evaluating) -> Sc
     return _scored(rows.labels(-2), rows.labels(-1), asked, rows.labels(0))
 
 
-def _scored(
-    gold: Sequence[Sequence[Any]], predicted: Sequence[Sequence[Any]], asked: Evaluating, tokens: Labels | None
-) -> Scored:
+def _scored(gold: Sequence[Sequence[Any]], predicted: Sequence[Sequence[Any]], asked: Asked, tokens: Labels | None) -> Scored:
     """The scores; draws the confusions if they are wanted. tokens: what confusions are shown with."""
     from structpred.evaluation import confusion_matrix, evaluate_sequences
 
@@ -170,11 +175,11 @@ def _scored(
     return Scored(result.to_dict(), "\n\n".join(parts))
 
 
-def explain(model: ChainLabeler, asked: Explaining) -> Explained:
+def explain(model: ChainLabeler, asked: Asked) -> Explained:
     """Why one sequence gets its labels; with --position against the best labels in which that token has another one."""
     from structpred.evaluation.model_selection import select_sequences
 
-    data, position = read_for(model, asked), asked.own["position"]
+    data, position = _read(model, asked), asked.own["position"]
     i = asked.chosen(data.n_sequences)
     x, tokens = select_sequences(data.corpus, [i]), tokens_of(data)[i]
     other: Any = asked.runner_up("here, or a label with --position N") if position is None else None
@@ -201,3 +206,116 @@ def _with_another_label(model: ChainLabeler, x: Any, n: int, position: int, agai
     except InfeasibleError:
         raise DataError(f"the constraints of the model leave token {position} no other label") from None
     return labels
+
+
+def facts(model: ChainLabeler, header: dict[str, Any]) -> Pairs:
+    """Settings and training, as pairs of a name and a line for people."""
+    constraints = json.dumps(header["constraints"]) if header["constraints"] else "none"
+    return described(header, [("constraints", constraints)], data=f"{header['input']}, ")
+
+
+def _features(found: "Inspection") -> Pairs:
+    return [("features", f"{found.n_features}, {found.n_features_used} of them with a weight")]
+
+
+def learnt(model: ChainLabeler, asked: Asked) -> Learnt:
+    """Labels, transitions and the strongest weights; draws the transitions if that is wanted."""
+    from structpred.models.chain.inspection import inspect_weights
+
+    picture, labels = asked.own["picture"], model.classes_.tolist()
+    check_picture(picture, "--picture", (asked.model,))
+    found = inspect_weights(model, asked.top, asked.label)
+    if picture is not None:
+        from structpred.report import transitions
+
+        transitions(model.transitions_, labels, picture)
+    data = {"labels": labels, "transitions": model.transitions_.tolist(), "weights": found.to_dict()}
+    return Learnt(data, found.table(), _features(found), left_out=())
+
+
+def page(model: ChainLabeler, asked: Asked, about: "About") -> str:
+    """Transitions and strongest features; with data also scores, confusions and examples."""
+    from structpred.models.chain.constraints import resolve_constraints
+    from structpred.report.contents import Contents, Weights
+    from structpred.report.page import page as page_of
+
+    if not asked.data and any(asked.own[name] is not None for name in ("label_column", "folds")):
+        raise click.UsageError("--label-column and --folds need DATA, which is missing")
+    about_data = {} if not asked.data else _about_data(model, _labelled(model, asked), asked)
+    found = model.top_features(asked.top)
+    edges = model.transitions_
+    start, stop = (np.array([getattr(entry, side) for entry in found.labels]) for side in ("start", "stop"))
+    if (rules := resolve_constraints(model.constraints)) is not None:
+        follow, first, last = rules.tables(model.classes_.tolist())
+        edges, start, stop = (np.where(may, w, -np.inf) for may, w in ((follow, edges), (first, start), (last, stop)))
+    contents = Contents(
+        title=about.title,
+        facts=[*about.facts, *_features(found), ("labels", str(len(model.classes_)))],
+        stages=about.stages,
+        labels=[str(label) for label in model.classes_.tolist()],
+        transitions=edges,
+        start=start,
+        stop=stop,
+        templates=_pixel_weights(model),
+        weights=[Weights(str(entry.label), entry.positive, entry.negative) for entry in found.labels],
+        **about_data,
+    )
+    return page_of(contents)
+
+
+def _pixel_weights(model: ChainLabeler) -> list[tuple[str, Any]]:
+    """The weights of each label as an image, for OCR data; nothing for other features."""
+    known: dict[str, Any] = getattr(model, "reader_", None) or {}
+    if known.get("format") != "ocr" or model.n_features_in_ != N_PIXELS:
+        return []
+    table = model.emissions_
+    return [(str(label), table[:, k].reshape(-1, 8)) for k, label in enumerate(model.classes_.tolist())]
+
+
+def _about_data(model: ChainLabeler, read: Data, asked: Asked) -> dict[str, Any]:
+    """What the page says of the data: scores, confusions, examples."""
+    from structpred.evaluation import confusion_matrix, evaluate_sequences
+
+    gold, n_examples = read.labels or [], asked.examples
+    predicted = _strings(model, read)
+    known = read.known(predicted, _reader(model, asked))
+    wrong = [i for i, (one, other) in enumerate(zip(gold, predicted, strict=True)) if one != other]
+    right = [i for i, (one, other) in enumerate(zip(gold, predicted, strict=True)) if one == other]
+    chosen = _spread(wrong, n_examples)
+    chosen += _spread(right, n_examples - len(chosen))
+    tokens = tokens_of(read) if chosen else []
+    return {
+        "data": read.corpus.name,
+        "evaluation": evaluate_sequences(*known),
+        "confusion": confusion_matrix(*known),
+        "examples": [_example(model, read, i, predicted[i], tokens[i]) for i in chosen],
+        "sureness": "probability" if model.probabilistic_ else "score gap",
+    }
+
+
+def _spread(numbers: list[int], n: int) -> list[int]:
+    """n of the numbers, evenly spread; all where there are fewer."""
+    step = max(1, len(numbers) // n) if n > 0 else 1
+    return numbers[::step][: max(n, 0)]
+
+
+def _example(model: ChainLabeler, read: Data, i: int, predicted: list[str], tokens: list[str]) -> "Example":
+    """Sequence i with how sure the model is of each label; very long ones are cut."""
+    from structpred.evaluation.model_selection import select_sequences
+    from structpred.report.contents import Example
+
+    corpus = select_sequences(read.corpus, [i])
+    gold = (read.labels or [])[i]
+    classes = [str(label) for label in model.classes_.tolist()]
+    candidates: list[list[tuple[str, float]]] = []
+    if model.probabilistic_:
+        marginals = model.predict_marginals(corpus)[0]
+        sure = [float(row[classes.index(label)]) for row, label in zip(marginals, predicted, strict=True)]
+        orders = (-marginals).argsort(axis=1, kind="stable")[:, :_MOST_CANDIDATES].tolist()
+        candidates = [[(classes[k], float(row[k])) for k in order] for row, order in zip(marginals, orders, strict=True)]
+    else:
+        sure = model.predict_score_gaps(corpus)[0].tolist()
+    n = min(len(gold), _MOST_TOKENS)
+    images = corpus.pixels.reshape(-1, 16, 8)[:n] if isinstance(corpus, OcrWords) else None
+    where = f"line {int(corpus.lines[0])}" + (f", the first {n} of {len(gold)} tokens" if n < len(gold) else "")
+    return Example(where, tokens[:n], gold[:n], predicted[:n], sure[:n], images, candidates[:n])

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.cli.sequences.data import Data, Reader, head_of, read_data, shards_of
 from structpred.cli.training import Training
 from structpred.cli.training_options import TrainingOptions
+from structpred.core.types import Integers
 from structpred.errors import DataError, ParameterError
-from structpred.evaluation.model_selection import select_sequences, sequence_score
+from structpred.evaluation.model_selection import sequence_score
 from structpred.io.columns import ColumnCorpus, looks_like
 from structpred.io.templates.templates import Template, load_templates
 from structpred.io.text import split_lines
@@ -46,7 +46,7 @@ class Options(TrainingOptions):
 class Run(Training[Options]):
     """Train a ChainLabeler on labelled sequences."""
 
-    shardable = True
+    shardable = foldable = True
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)
@@ -104,15 +104,10 @@ class Run(Training[Options]):
             raise DataError(f"{options.dev}: expected {reader.n_columns} columns with labels in the last, as in {options.data}")
         self.dev = None if dev is None else (dev.corpus, dev.labels)
         if options.dev_fraction is not None:
-            self.train, self.dev = _split(*self.train, fraction=options.dev_fraction, seed=options.seed)
+            from structpred.tuning.estimators import held_out
+
+            self.train, self.dev = held_out(self.train, _drawn(len(self.train[1]), options.dev_fraction, options.seed))
         return sizes
-
-    def hold_out(self, n_folds: int, fold: int) -> None:
-        """One part of the sequences."""
-        from structpred.tuning.halving import fold_members
-
-        X, y = self.train
-        self.train, self.dev = _parted(X, y, fold_members(len(y), n_folds, self.options.seed)[fold])
 
     def prepare(self) -> None:
         """Make the features."""
@@ -172,19 +167,12 @@ def _with_columns(data: Data, reader: Reader) -> Reader:
     return reader if reader.format in COLUMN_FORMATS else replace(reader, label_column=None)
 
 
-def _split(X: Any, y: Sequence[Any], *, fraction: float, seed: int) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
-    """The sequences to train on and those held out, each as (X, y) in the order of the file."""
-    n_out = math.ceil(fraction * len(y) - 1e-9)
-    if n_out == len(y):
-        raise ParameterError(f"--dev-fraction {fraction:g} leaves nothing to train on: TRAIN has {len(y)} sequences")
-    return _parted(X, y, np.sort(np.random.default_rng(seed).permutation(len(y))[:n_out]))
-
-
-def _parted(X: Any, y: Sequence[Any], out: npt.NDArray[np.int64]) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
-    """The sequences without those of the numbers `out`, and these."""
-    parts = (np.delete(np.arange(len(y)), out).tolist(), out.tolist())
-    train, held_out = ((select_sequences(X, part), [y[i] for i in part]) for part in parts)
-    return train, held_out
+def _drawn(n: int, fraction: float, seed: int) -> Integers:
+    """The numbers of the sequences held out."""
+    n_out = math.ceil(fraction * n - 1e-9)
+    if n_out == n:
+        raise ParameterError(f"--dev-fraction {fraction:g} leaves nothing to train on: TRAIN has {n} sequences")
+    return np.sort(np.random.default_rng(seed).permutation(n)[:n_out])
 
 
 def _check_templates(templates: Sequence[Template], reader: Reader) -> None:

@@ -2,16 +2,13 @@
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import click
 
-from structpred.cli.structures.reading import read, read_labelled, reader_of
+from structpred.cli.structures.data import read
+from structpred.distributed import Shards
 from structpred.distributed.reading import Loaded, Shard
 from structpred.errors import ClusterError, DataError
-
-if TYPE_CHECKING:
-    from structpred.distributed import Shards
 
 
 @dataclass(frozen=True)
@@ -27,13 +24,12 @@ class ReadShard(Shard):
     def load(self) -> Loaded:
         """Call the reader. Raises ClusterError where it is not, DataError where it fails."""
         try:
-            reader = reader_of(self.reader)
+            X, y = read(self.reader, self.path, labelled=self.labelled)
         except click.UsageError as error:  # the shell found it
             raise ClusterError(
                 f"--reader {self.reader}, on this worker: {error.format_message()}; code of yours must be installed there, or on "
                 "its PYTHONPATH"
             ) from None
-        X, y = (read_labelled if self.labelled else read)(reader, self.reader, self.path)
         if len(X) < self.n:
             raise DataError(f"{self.path}: {len(X)} instances do not make {self.n} shards; ask for fewer")
         part = slice(self.k * len(X) // self.n, (self.k + 1) * len(X) // self.n)
@@ -44,8 +40,6 @@ class ReadShard(Shard):
         return f"{self.path}, part {self.k + 1} of {self.n}"
 
 
-def shards_of(path: str, n: int, reader: str, *, labelled: bool) -> "Shards":
+def shards_of(path: str, n: int, reader: str, *, labelled: bool) -> Shards:
     """n parts of a file with about as many instances each."""
-    from structpred.distributed import Shards
-
     return Shards([ReadShard(reader, os.path.abspath(path), k, n, labelled) for k in range(n)])

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from structpred.cli.own_code import made
-from structpred.cli.structures.reading import read_labelled, reader_of
+from structpred.cli.structures.data import read
 from structpred.cli.training import Training
 from structpred.cli.training_options import TrainingOptions
 from structpred.core.oracle import Oracle
@@ -28,14 +28,14 @@ class Run(Training[Options]):
     def read(self) -> dict[str, int]:
         """The instances, and the held-out ones, by the user's reader."""
         options = self.options
-        self.oracle, reader = made(options.oracle, Oracle, "my_module:Matching"), reader_of(options.reader)
+        self.oracle = made(options.oracle, Oracle, "my_module:Matching")
         self.reader = {"oracle": options.oracle, "reader": options.reader}  # for people, who are told what to give again
-        self.dev = None if options.dev is None else read_labelled(reader, options.reader, options.dev)
+        self.dev = None if options.dev is None else read(options.reader, options.dev)
         if options.shards is not None:
             from structpred.cli.structures.shards import shards_of
 
             return self.cut(shards_of(options.data, options.shards, options.reader, labelled=True))
-        self.train = read_labelled(reader, options.reader, options.data)
+        self.train = read(options.reader, options.data)
         return {"instances": len(self.train[0])}
 
     def estimator(self, common: dict[str, Any]) -> StructuredPredictor:

@@ -11,17 +11,12 @@ from structpred.cli.own_code import made
 from structpred.core.own_code import raised
 from structpred.errors import DataError, StructpredError
 
-Reader = Callable[[str], tuple[Any, Any]]
 
-
-def reader_of(name: str) -> Reader:
-    """The user's reader."""
-    found: Reader = made(name, Callable, "my_module:read")  # type: ignore[arg-type]
-    return found
-
-
-def read(reader: Reader, name: str, path: str) -> tuple[list[Any], Any]:
-    """What the reader gives for a file; DataError where it fails, or where that is no pair (X, y)."""
+def read(name: str, path: str, *, labelled: bool = True) -> tuple[list[Any], Any]:
+    """What the reader MODULE:FUNCTION gives for a file. DataError where it fails, where that is no pair (X, y), and where labels
+    are needed and there are none.
+    """
+    reader = made(name, Callable, "my_module:read")  # type: ignore[arg-type]
     try:
         found = reader(path)
     except (StructpredError, MemoryError):
@@ -30,21 +25,20 @@ def read(reader: Reader, name: str, path: str) -> tuple[list[Any], Any]:
         raise DataError(f"{path}: --reader {name} failed: {raised(error)}") from error
     if not isinstance(found, tuple) or len(found) != 2:
         raise DataError(f"--reader {name}: expected a pair (X, y), y None where labels are not known, got {type(found).__name__}")
+    if labelled and found[1] is None:
+        raise DataError(f"{path}: --reader {name} gives no labels (y is None), which are needed here")
     return found
 
 
-def read_labelled(reader: Reader, name: str, path: str) -> tuple[list[Any], Any]:
-    """The same; DataError where there are no labels."""
-    X, y = read(reader, name, path)
-    if y is None:
-        raise DataError(f"{path}: --reader {name} gives no labels (y is None), which are needed here")
-    return X, y
-
-
-def asked_reader(asked: Asked) -> tuple[Reader, str]:
-    """The user's reader, and its name; a usage error where it is not named."""
-    name = asked.own["reader"]
+def reader_asked(asked: Asked) -> str:
+    """The name of the user's reader; a usage error where it is not named."""
+    name: str | None = asked.own["reader"]
     if name is None:
         known = model_facts(asked.model)["reader"] or {}
         raise click.UsageError(f"name what reads DATA with --reader {known.get('reader', 'MODULE:FUNCTION')}: its code is run")
-    return reader_of(name), name
+    return name
+
+
+def read_asked(asked: Asked, *, labelled: bool = True) -> tuple[list[Any], Any]:
+    """What it gives for DATA."""
+    return read(reader_asked(asked), asked.data, labelled=labelled)
