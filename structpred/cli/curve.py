@@ -9,8 +9,7 @@ import click
 
 from structpred.cli.options import FORMATS, Folds, InputFile, encoding_option, general_options, on_error_option
 from structpred.cli.suggestions import Choice
-from structpred.cli.trainer_options import trainer_of
-from structpred.cli.training_options import resolved_passes
+from structpred.cli.training_options import resolved_passes, trainer_of
 
 if TYPE_CHECKING:
     from structpred.evaluation.curves import LearningCurve

@@ -1,9 +1,11 @@
 """`structpred tune`: one command for each kind of model, that of `structpred train` with several values for its options."""
 
 import copy
+import hashlib
 import json
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,7 +21,7 @@ from structpred.cli.train import train_command
 from structpred.cli.training_options import resolved_passes
 
 if TYPE_CHECKING:
-    from structpred.cli.tuning_work import KindWork
+    from structpred.cli.training import Training
     from structpred.tuning import Search, Tuned
 
 #: shared options of `train` that the search sets itself
@@ -182,7 +184,6 @@ def run_tuning(asked: Asked, session: Session, picture: str | None, as_json: boo
 def _search(asked: Asked) -> "tuple[Search, KindWork]":
     """The search, after a look at all that can be known to be wrong before anything is read."""
     from structpred.cli.training import check_usage, refuse_conflicts
-    from structpred.cli.tuning_work import KindWork, digests
     from structpred.tuning.halving import grid_of, rungs
     from structpred.tuning.search import Search
 
@@ -203,7 +204,7 @@ def _search(asked: Asked) -> "tuple[Search, KindWork]":
     for training in runs:
         check_usage(training)
     inputs = sorted({name for training in runs for name in training.inputs()})
-    told = [repr(sorted(values.items(), key=lambda item: item[0])), digests([values["data"], values["dev"], *inputs]), inputs]
+    told = [repr(sorted(values.items(), key=lambda item: item[0])), _digests([values["data"], values["dev"], *inputs]), inputs]
     work = KindWork(asked.kind, {**values, **asked.kind.in_tuning}, asked.cv)
     return Search(work, settings, steps, asked.cv or 1, told), work
 
@@ -226,3 +227,63 @@ def _command(asked: Asked, found: "Tuned", session: Session) -> str:
         else:
             words += [option.opts[0], ",".join(map(str, value)) if isinstance(value, tuple) else str(value)]
     return shlex.join(words)
+
+
+@dataclass
+class KindWork:
+    """Trains models of one kind; data are read, and features made, once for all settings that read them alike.
+
+    values: those of all options of `structpred train KIND`, apart from what a setting brings. n_folds: None for held-out data.
+    """
+
+    kind: Kind
+    values: Mapping[str, Any]
+    n_folds: int | None
+    read_for: str = ""
+    whole: "Training[Any] | None" = None
+    ready: "dict[int, Training[Any]]" = field(default_factory=dict)
+
+    def training(self, **changed: Any) -> "Training[Any]":
+        """One run with other values, which has read nothing yet."""
+        return self.kind.training({**self.values, **changed})
+
+    def fit(self, setting: dict[str, Any], fold: int, passes: int, checkpoint: Path) -> list[float]:
+        """Train one setting; the score on held-out data after each pass."""
+        from structpred.cli.training import common_settings
+        from structpred.trainers.running.checkpoints import previous
+        from structpred.tuning.estimators import scores_of
+
+        resume = checkpoint.exists() or previous(checkpoint).exists()
+        course = {"max_iter": passes, "check_every": passes, "checkpoint": str(checkpoint), "resume": resume}
+        asked = self.training(**setting, **{name: value for name, value in course.items() if name in self.values})
+        training = copy.copy(self._ready(setting, fold))
+        training.options = asked.options
+        model = training.estimator(common_settings(training.options, None, verbose=False))
+        training.fit(model)
+        return scores_of(model)
+
+    def _ready(self, setting: dict[str, Any], fold: int) -> "Training[Any]":
+        """The data of a fold; what is kept of others goes where this setting reads other data or makes other features."""
+        own = {option.name for option in self.kind.options.get("train", ())}
+        key = repr(sorted((name, value) for name, value in setting.items() if name in own))
+        if key != self.read_for:
+            self.read_for, self.whole, self.ready = key, None, {}
+        if self.whole is None:
+            self.whole = self.training(**setting)
+            self.whole.read()
+        if fold not in self.ready:
+            part = copy.copy(self.whole)
+            if self.n_folds is not None:
+                part.hold_out(self.n_folds, fold)
+            part.prepare()
+            self.ready[fold] = part
+        return self.ready[fold]
+
+
+def _digests(paths: Sequence[str | None]) -> list[str | None]:
+    """A digest of each file; None for what is no file, such as the name of a template."""
+    found = []
+    for path in paths:
+        there = path is not None and Path(path).is_file()
+        found.append(hashlib.sha256(Path(str(path)).read_bytes()).hexdigest() if there else None)
+    return found

@@ -1,9 +1,8 @@
 """Pictures of training and of results, saved as PNG or SVG (matplotlib is loaded when one is drawn), and the report pages."""
 
-from structpred.report.arcs import displacy, draw_tree
+from structpred.report.arcs import displacy, draw_marginals, draw_tree
 from structpred.report.contents import Contents, Example, Stage, Weights
 from structpred.report.curves import data_curve, gap_curve, halving_curves
-from structpred.report.marginal_arcs import draw_marginals
 from structpred.report.matrices import confusion, transitions
 from structpred.report.page import write_page
 from structpred.report.parsing_sections import ParsingContents, parsing_report

@@ -1,10 +1,12 @@
-"""Dependency trees as pictures: arcs over the words as SVG, next to the gold tree where it is given; and displaCy's JSON."""
+"""Dependency trees as pictures: arcs over the words as SVG, next to the gold tree or with marginals; and displaCy's JSON."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
+from structpred.core.types import Floats
 from structpred.errors import DataError
 from structpred.evaluation.trees import Parse, forest
 from structpred.report.arc_layout import SMALL, WORD, Arc, Side, columns, label_places, path
@@ -15,6 +17,7 @@ from structpred.text.markup import Html, join, tag, visible
 _LEVEL = 17.0
 _FIRST = 9.0  # from the words to the line of level 0
 _MARGIN = 10.0
+_NEAR = 1e-3  # how far from 1 the weights of a word's heads may sum: they may have been through float32
 _ORANGE = "#9A5B00"  # darker than the other pictures' orange: letters have to be read in it
 
 
@@ -46,17 +49,17 @@ def draw_tree(forms: Sequence[str], tree: Parse, *, gold: Parse | None = None, t
     >>> draw_tree(["Cats", "sleep"], Tree([2, 0], ["nsubj", "root"]))[:4]
     '<svg'
     """
-    words, names = shown_words(forms, tags)
+    words, names = _shown_words(forms, tags)
     above = _arcs(forms, tree, "predicted" if gold is not None else "given")
     below: list[Arc] = []
     if gold is not None:
         below = _mark(above, _arcs(forms, gold, "gold"), labelled=tree.labels is not None and gold.labels is not None)
     sides = Side(above, len(words)), Side(below, len(words))
     described = tag("title", _title(words, above, gold is not None)), tag("desc", _description(words, above, below))
-    return picture(words, names, sides, join(*described), compared=gold is not None)
+    return _picture(words, names, sides, join(*described), compared=gold is not None)
 
 
-def shown_words(forms: Sequence[str], tags: Sequence[str] | None) -> tuple[list[str], list[str] | None]:
+def _shown_words(forms: Sequence[str], tags: Sequence[str] | None) -> tuple[list[str], list[str] | None]:
     """Words and tags as they are drawn; DataError where they do not fit."""
     words = [visible(form) for form in forms]
     names = None if tags is None else [visible(t) for t in tags]
@@ -65,7 +68,7 @@ def shown_words(forms: Sequence[str], tags: Sequence[str] | None) -> tuple[list[
     return words, names
 
 
-def picture(
+def _picture(
     words: Sequence[str], tags: Sequence[str] | None, sides: tuple[Side, Side], described: Html, *, compared: bool
 ) -> Html:
     """The SVG element of arcs above and below visible words and tags; compared: whether arcs below are the gold ones."""
@@ -87,6 +90,65 @@ def picture(
     # notebooks would show it on a dark ground, or make it as narrow as the page and its letters tiny
     look = {"font_family": FONT, "role": "img", "style": "background:#ffffff;max-width:none"}
     return tag("svg", join(*parts), xmlns="http://www.w3.org/2000/svg", **size, **look)
+
+
+def draw_marginals(
+    forms: Sequence[str], marginals: npt.ArrayLike, *, tags: Sequence[str] | None = None, least: float = 0.005
+) -> Html:
+    """Draw how much each arc of a sentence counts: marginals over trees, as one SVG element that needs nothing from outside.
+
+    A layer over trees returns such weights: `SparseMAP` gives most arcs none at all, so that only the readings in doubt are seen;
+    `SoftLayer` gives each arc a probability. Arcs go from heads to words, those of a root from above. An arc's number is its
+    weight; heavier arcs are wider and darker.
+
+    Parameters
+    ----------
+    forms : the words, n of them.
+    marginals : (n, n + 1) or flat; row i, column h is the weight of the arc from head h to word i + 1; column 0 is the root.
+        These are the parts of `ArborescenceOracle` and `ProjectiveTreeOracle`.
+    tags : a string per word, shown below it.
+    least : arcs with a smaller weight are left out; the title says how many.
+
+    Raises
+    ------
+    DataError
+        For lengths that differ, weights that are no numbers from 0 to 1, and a word whose heads do not sum to 1.
+
+    Examples
+    --------
+    >>> picture = draw_marginals(["Cats", "sleep"], [[0.25, 0.0, 0.75], [0.75, 0.25, 0.0]])
+    >>> picture[:4], picture.count("0.75</text>")
+    ('<svg', 2)
+    """
+    words, names = _shown_words(forms, tags)
+    weights = _checked_marginals(marginals, words)
+    shown = weights >= max(least, np.finfo(float).tiny)
+    arcs = [Arc.of(k, head, f"{(x := weights[k, head]):.2f}", x) for k, head in np.argwhere(shown).tolist()]
+    hidden = int(((weights > 0) & ~shown).sum())
+    rest = f"; {hidden} arcs below {least:g} are left out" if hidden else ""
+    title = tag("title", f"Weights of the arcs of: {' '.join(words)}{rest}")
+    description = tag("desc", "; ".join(_arc_in_words(words, arc) for arc in arcs))
+    return _picture(words, names, (Side(arcs, len(words)), Side([], len(words))), join(title, description), compared=False)
+
+
+def _checked_marginals(marginals: npt.ArrayLike, words: Sequence[str]) -> Floats:
+    """The weights, (n, n + 1), rounding errors outside of [0, 1] removed."""
+    n, found = len(words), np.asarray(marginals, dtype=np.float64)
+    if found.shape not in ((n, n + 1), (n * (n + 1),)):
+        raise DataError(
+            f"expected the weights of {n} words as ({n}, {n + 1}), a row a word and a column a head, the root first, or flat; "
+            f"got shape {found.shape}"
+        )
+    found = found.reshape(n, n + 1)
+    for k, row in enumerate(found):
+        if not ((row >= -_NEAR) & (row <= 1 + _NEAR)).all() or abs(row.sum() - 1) > _NEAR or row[k + 1] > _NEAR:
+            raise DataError(
+                f"word {k + 1} ({words[k]!r}): expected weights of its heads from 0 to 1 that sum to 1, none on itself; got "
+                f"{row.round(3).tolist()}"
+            )
+    weights: Floats = np.clip(found, 0.0, 1.0)
+    weights[np.arange(n), np.arange(1, n + 1)] = 0.0
+    return weights
 
 
 def displacy(sentence: Words, tree: Parse) -> dict[str, list[dict[str, Any]]]:
@@ -153,7 +215,7 @@ def _side(
         tip = f"M{end:.1f} {base - up:.1f}l-3.2 {up * 6.5:.1f}h6.4z"
         faint = None if arc.weight == 1.0 else 0.4 + 0.6 * arc.weight
         drawn = join(
-            tag("title", arc_in_words(words, arc)),
+            tag("title", _arc_in_words(words, arc)),
             tag("path", d=line, fill="none", stroke=colour, stroke_width=0.7 + 0.7 * arc.weight, stroke_dasharray=dash),
             tag("path", d=tip, fill=colour),
         )
@@ -192,13 +254,13 @@ def _title(words: Sequence[str], arcs: Sequence[Arc], compared: bool) -> str:
 
 def _description(words: Sequence[str], above: Sequence[Arc], below: Sequence[Arc]) -> str:
     """The arcs in words, for those who do not see the picture."""
-    parts = [arc_in_words(words, arc) for arc in above]
+    parts = [_arc_in_words(words, arc) for arc in above]
     if below:
-        parts.append("Right would be: " + "; ".join(arc_in_words(words, arc) for arc in below))
+        parts.append("Right would be: " + "; ".join(_arc_in_words(words, arc) for arc in below))
     return "; ".join(parts)
 
 
-def arc_in_words(words: Sequence[str], arc: Arc) -> str:
+def _arc_in_words(words: Sequence[str], arc: Arc) -> str:
     """Head, word and relation, and what is wrong."""
     head = "root" if arc.is_root else words[arc.high if arc.word == arc.low else arc.low]
     wrong = " (wrong head)" if not arc.right else f" (wrong, {arc.gold_label})" if arc.gold_label is not None else ""

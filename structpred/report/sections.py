@@ -1,24 +1,37 @@
 """The parts of the report page; each takes plain figures and gives markup, empty where there is nothing to show."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.result import Certificate
 from structpred.core.types import Floats, Integers
 from structpred.evaluation import Evaluation
 from structpred.evaluation.chunks import ChunkCounts
-from structpred.report.contents import Example, Weights
-from structpred.report.drawings import diverging, heat_map, sequential, weight_image
+from structpred.report.contents import Example, Stage, Weights
+from structpred.report.drawings import Curve, chart, diverging, heat_map, sequential, weight_image
 from structpred.report.example_views import sentence_view, word_view
-from structpred.report.figures import brief, signed
-from structpred.report.layout import beside, counts_table, data_table, headline, percent, scrolling, titled, two_lists, written
+from structpred.report.figures import BLUE, GREEN, ORANGE, brief, signed
+from structpred.report.layout import (
+    beside,
+    columns,
+    counts_table,
+    data_table,
+    headline,
+    percent,
+    scrolling,
+    titled,
+    two_lists,
+    written,
+)
 from structpred.text.markup import Html, join, tag
 
 _NOTHING = Html("")
 _MOST_LABELS = 60
 _MOST_CONFUSIONS = 12
+_NEAR = 0.1  # a larger gap, as a share of the primal, is a proof, too, but of little
 #: from the names of row and column, the count and the share of a cell to a few words
 Tip = Callable[[str, str, int, float], str]
 _GAP = "how much better this labelling is than the best one with another label there. It is not a probability."
@@ -108,28 +121,26 @@ def transitions(labels: Sequence[str], weights: Floats, start: Floats, stop: Flo
     names = [str(labels[k]) for k in chosen]
     table = np.vstack([np.append(start[chosen], np.nan), np.column_stack([weights[np.ix_(chosen, chosen)], stop[chosen]])])
     scale = float(np.abs(table[np.isfinite(table)]).max(initial=0)) or 1.0
-    rows, columns = ["(start)", *names], [*names, "(stop)"]
+    rows, after = ["(start)", *names], [*names, "(stop)"]
     colours = [[_transition_colour(w, scale) for w in row] for row in table.tolist()]
     numbers = [[signed(w) for w in row] for row in table.tolist()]
-    titles = [
-        [f"{a} \N{RIGHTWARDS ARROW} {b}: {written(table[i, j])}" for j, b in enumerate(columns)] for i, a in enumerate(rows)
-    ]
-    picture = heat_map(rows, columns, colours, numbers, titles, beside="label before", above="label after")
+    titles = [[f"{a} \N{RIGHTWARDS ARROW} {b}: {written(table[i, j])}" for j, b in enumerate(after)] for i, a in enumerate(rows)]
+    picture = heat_map(rows, after, colours, numbers, titles, beside="label before", above="label after")
     dark = " Dark cells are forbidden." if np.isneginf(table).any() else ""
     few = (
         "" if len(chosen) == len(labels) else f" Shown are the {len(chosen)} of {len(labels)} labels with the strongest weights."
     )
     return join(
         tag("p", f"Blue raises the score of a sequence, red lowers it.{dark}{few}", class_="note"),
-        beside(scrolling(picture, "transition weights"), _strongest(table, rows, columns)),
+        beside(scrolling(picture, "transition weights"), _strongest(table, rows, after)),
     )
 
 
-def _strongest(table: Floats, rows: Sequence[str], columns: Sequence[str]) -> Html:
+def _strongest(table: Floats, before: Sequence[str], after: Sequence[str]) -> Html:
     """The transitions with the largest weights of either sign."""
     known = [(float(w), i, j) for (i, j), w in np.ndenumerate(table) if np.isfinite(w) and w]
     ordered = sorted(known, key=lambda one: (-abs(one[0]), one[1:]))[:_MOST_CONFUSIONS]
-    listed = [[rows[i], columns[j], written(w)] for w, i, j in sorted(ordered, reverse=True)]
+    listed = [[before[i], after[j], written(w)] for w, i, j in sorted(ordered, reverse=True)]
     head = ["label before", "label after", "weight"]
     return titled("Strongest", data_table(head, listed, numbers=[False, False, True], name="strongest transitions"))
 
@@ -170,3 +181,70 @@ def examples(found: "Sequence[Example]", sureness: str) -> Html:
         note = f"Wrong labels are red, with the gold label in green below. {_SURENESS[sureness, False]}"
         parts += [tag("p", note, class_="note"), *sentences]
     return join(*parts)
+
+
+def training(stages: Sequence[Stage]) -> Html:
+    """Certificate and curves of each stage, several side by side."""
+    parts = [_stage(stage) for stage in stages]
+    return columns(*(tag("div", part) for part in parts)) if len(parts) > 1 else join(*parts)
+
+
+def _stage(stage: Stage) -> Html:
+    told, charts = _certificate(stage.certificate), _charts(stage.history)
+    heading = tag("h3", stage.name) if stage.name else ""
+    if not charts:
+        words = "There is no curve to draw: objectives were computed fewer than two times (see check_every)."
+        return join(heading, told, tag("p", words, class_="note") if stage.history else "")
+    if len(charts) == 1:
+        return join(heading, columns(told, *charts))
+    return join(heading, told, tag("div", *charts, class_="charts"))
+
+
+def _certificate(certificate: Certificate) -> Html:
+    """What is certified in words, and the bounds."""
+    near = certificate.certifies and (certificate.relative_gap or 0.0) <= _NEAR
+    words = f"Certificate: {certificate}"
+    if certificate.gap is None:
+        words = "" if certificate.primal is None else f"Objective at these weights: {certificate.primal:.6g}"
+    bounds = tag("p", words, class_="note") if words else ""
+    return tag("div", tag("p", certificate.meaning()), bounds, class_="callout proven" if near else "callout")
+
+
+def _charts(history: Sequence[Mapping[str, Any]]) -> list[Html]:
+    """Primal and dual against time, the gap as a share of the primal against passes, held-out scores if there are any."""
+    charts = []
+    for keys, x, below, left, log in (
+        (("primal", "dual"), "seconds", "time (s)", "objective", False),
+        (("share",), "passes", "passes over the data", "gap, % of the primal", True),
+        (("dev_score",), "passes", "passes over the data", "held-out score, %", False),
+    ):
+        curves = []
+        for key, colour in zip(keys, (ORANGE, BLUE) if len(keys) > 1 else (GREEN,), strict=True):
+            points = [(float(row[x]), v) for row in history if row.get(x) is not None and (v := _measured(row, key)) is not None]
+            points = [(a, b) for a, b in points if b > 0 or not log]
+            if len(points) > 1:
+                curves.append(Curve(key, [a for a, _ in points], [b for _, b in points], colour, key == "dual"))
+        mark = (1.0, "1 %") if log else None
+        if curves:
+            charts.append(chart(_cropped(curves), below, left, log=log, mark=mark, from_zero="dev_score" not in keys))
+    return charts
+
+
+def _measured(row: Mapping[str, Any], key: str) -> float | None:
+    if key == "share":
+        gap, primal = row.get("gap"), row.get("primal")
+        return None if gap is None or not primal else 100 * float(gap) / abs(float(primal))
+    value = row.get(key)
+    return None if value is None else (100 if key == "dev_score" else 1) * float(value)
+
+
+def _cropped(curves: list[Curve]) -> list[Curve]:
+    """Without early values so large that they would press the rest flat: those above three times the last of the first curve."""
+    limit = 3 * abs(curves[0].y[-1])
+    if curves[0].name != "primal" or max(curves[0].y) <= limit:
+        return curves
+    kept = []
+    for c in curves:
+        points = [(x, y) for x, y in zip(c.x, c.y, strict=True) if abs(y) <= limit]
+        kept.append(Curve(c.name, [x for x, _ in points], [y for _, y in points], c.colour, c.dashed) if points else c)
+    return kept

@@ -10,7 +10,7 @@ import pytest
 from cli_helpers import Shell, blanked, train_on_shards
 from label_helpers import N_FEATURES
 
-from structpred.cli.events import Events
+from structpred.cli.training import Events
 from structpred.distributed import Shards, fit
 from structpred.io.multilabel.clus import read_clus
 from structpred.io.treebanks.reader import read_treebank

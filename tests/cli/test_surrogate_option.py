@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from structpred.cli import trainer_options
+from structpred.cli import training_options
 from structpred.models.settings import surrogates
 from structpred.objectives.scalar.names import multiclass_losses, scalar_losses
 
@@ -17,7 +17,7 @@ TRAINERS = {"perturbed": "sgd", "soft_margin": "lbfgs", "sparsemap": "sgd"}
 
 def test_the_shell_offers_all_but_losses_of_linear_models() -> None:
     """A surrogate with a name is one of `--surrogate`, unless it is for linear models alone."""
-    assert set(trainer_options.SURROGATES) == set(surrogates()) - {*scalar_losses(), *multiclass_losses()}
+    assert set(training_options.SURROGATES) == set(surrogates()) - {*scalar_losses(), *multiclass_losses()}
 
 
 @pytest.mark.parametrize("name", NAMES)

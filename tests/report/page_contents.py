@@ -13,8 +13,7 @@ from structpred.report.contents import About
 from structpred.report.example_views import Output, worst_outputs
 from structpred.report.label_sections import OnLabels, label_report
 from structpred.report.page import html_page, page
-from structpred.report.sections import facts
-from structpred.report.training import training
+from structpred.report.sections import facts, training
 from structpred.text.markup import tag
 
 NASTY = [

@@ -5,9 +5,8 @@ from typing import Any
 
 from structpred.cli.own_code import made
 from structpred.cli.structures.data import read
-from structpred.cli.trainer_options import trainer_of
 from structpred.cli.training import Training
-from structpred.cli.training_options import TrainingOptions
+from structpred.cli.training_options import TrainingOptions, trainer_of
 from structpred.core.oracle import Oracle
 from structpred.models import DecisionModel
 
