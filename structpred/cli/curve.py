@@ -35,14 +35,9 @@ class Numbers(click.ParamType[tuple[float, ...]]):
 @click.command(short_help="Scores against the amount of training data.")
 @click.argument("train", type=InputFile(), metavar="TRAIN")
 @click.option(
-    "--test",
-    "--dev",
-    "test",
-    type=InputFile(),
-    required=True,
-    metavar="FILE",
+    "--test", "--dev", "test", type=InputFile(), required=True, metavar="FILE",
     help="Labelled data to score on; --dev is the same.",
-)
+)  # fmt: skip
 @click.option("--format", type=Choice(FORMATS), required=True, help="Format of the data.")
 @click.option("--template", metavar="NAME|FILE", help="Features of column files: chunking, ner, pos, or a CRF++ template file.")
 @click.option("--label-column", type=int, default=-1, show_default=True, metavar="N", help="Column of the labels, from 0.")

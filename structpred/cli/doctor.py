@@ -142,15 +142,8 @@ def _clash() -> list[Finding]:
 def _solver_orders() -> list[Finding]:
     """Solve a tiny linear program with both libraries in one process, in both import orders."""
     if any(installed_version(name) is None for name in SOLVERS):
-        return [
-            Finding(
-                "solvers together",
-                "missing",
-                "needs both cvxpy and ortools",
-                "python -m pip install 'structpred[solvers]'",
-                False,
-            )
-        ]
+        advice = "python -m pip install 'structpred[solvers]'"
+        return [Finding("solvers together", "missing", "needs both cvxpy and ortools", advice, required=False)]
     return [_solver_order(order) for order in (SOLVERS, SOLVERS[::-1])]
 
 

@@ -16,10 +16,9 @@ from structpred.cli.options import InputFile, general_options, reading_options
 @click.option("--json", "as_json", is_flag=True, help="All figures as one JSON object.")
 @click.option("--confusion", metavar="FILE", help="Draw which label is predicted for which: a .png or .svg.")
 @click.option(
-    "--per-type",
-    is_flag=True,
+    "--per-type", is_flag=True,
     help="Also print a line for each phrase type (or label), relation, or label of a set.",
-)
+)  # fmt: skip
 @reading_options
 @general_options
 @click.pass_context

@@ -90,21 +90,13 @@ class Several(click.ParamType[Values]):
 def general_options(command: Command) -> Command:
     """--config, --quiet and -v, which every command has."""
     config = click.option(
-        "--config",
-        metavar="FILE",
-        is_eager=True,
-        expose_value=False,
-        callback=_apply_config,
+        "--config", metavar="FILE", is_eager=True, expose_value=False, callback=_apply_config,
         help="A TOML file with any of these options: max-iter = 20. The command line wins.",
-    )
+    )  # fmt: skip
     quiet = click.option(
-        "--quiet",
-        "-q",
-        is_flag=True,
-        expose_value=False,
-        callback=_set_loudness,
+        "--quiet", "-q", is_flag=True, expose_value=False, callback=_set_loudness,
         help="Only warnings and errors on standard error.",
-    )
+    )  # fmt: skip
     verbose = click.option(
         "--verbose", "-v", count=True, expose_value=False, callback=_set_loudness, help="More on standard error; -vv: tracebacks."
     )
@@ -122,33 +114,25 @@ class Reading(NamedTuple):
 def encoding_option(command: Command) -> Command:
     """--encoding, checked."""
     return click.option(
-        "--encoding",
-        default="utf-8",
-        show_default=True,
-        metavar="NAME",
-        callback=known_encoding,
+        "--encoding", default="utf-8", show_default=True, metavar="NAME", callback=known_encoding,
         help="Encoding of the data files, such as latin-1. What is written is UTF-8.",
-    )(command)
+    )(command)  # fmt: skip
 
 
 def on_error_option(command: Command) -> Command:
     """--on-error raise or skip."""
     return click.option(
-        "--on-error",
-        type=Choice(("raise", "skip")),
-        default="raise",
-        show_default=True,
+        "--on-error", type=Choice(("raise", "skip")), default="raise", show_default=True,
         help="Sequences that cannot be read: stop at the first, or leave them out and say how many.",
-    )(command)
+    )(command)  # fmt: skip
 
 
 def reading_options(command: Command) -> Command:
     """How data are read: by default as the model says; see Reading."""
     kind = click.option(
-        "--format",
-        type=Choice(FORMATS + TREEBANK_FORMATS + LABEL_FORMATS),
+        "--format", type=Choice(FORMATS + TREEBANK_FORMATS + LABEL_FORMATS),
         help="Format of DATA; default: that of the training data, or for treebanks and multi-label data what the file shows.",
-    )
+    )  # fmt: skip
     return kind(on_error_option(encoding_option(command)))
 
 

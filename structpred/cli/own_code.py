@@ -1,4 +1,4 @@
-"""Objects of a user's own classes, named on the command line as MODULE:CLASS."""
+"""Objects of a user's own classes, named on the command line as MODULE:CLASS; and `structpred check-oracle`, which checks one."""
 
 import importlib
 import inspect
@@ -7,6 +7,9 @@ import sys
 from typing import Any
 
 import click
+
+from structpred.cli.options import general_options
+from structpred.cli.session import EXIT_DATA
 
 
 def made(name: str, parent: type, example: str) -> Any:
@@ -53,3 +56,25 @@ def _instance(kind: type, name: str) -> Any:
     except TypeError as error:
         raise click.UsageError(f"{name}: {error}; name an object of the module that has its settings, MODULE:OBJECT") from None
     return kind()
+
+
+@click.command("check-oracle", short_help="Check your oracle against its contract.")
+@click.argument("name", metavar="MODULE:CLASS")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Seed of the random scores to try.")
+@general_options
+def check_oracle(name: str, seed: int) -> None:
+    """Import CLASS from MODULE (also from the working folder), create one without arguments, and check it.
+
+    The report lists what was checked and what could not be. If a rule is broken, it is explained, and the exit code is 1.
+    This runs the code of MODULE.
+    """
+    import structpred
+    from structpred.errors import OracleError
+
+    oracle = made(name, structpred.Oracle, "my_package.matching:MatchingOracle")
+    try:
+        report = structpred.check_oracle(oracle, seed=seed)
+    except OracleError as error:
+        click.echo(str(error))
+        raise click.exceptions.Exit(EXIT_DATA) from None
+    click.echo(str(report))

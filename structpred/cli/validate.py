@@ -16,10 +16,9 @@ log = logging.getLogger("structpred.cli")
 @click.command(short_help="Look for problems in a data file.")
 @click.argument("data", type=InputFile(), metavar="FILE")
 @click.option(
-    "--format",
-    type=Choice(FORMATS + TREEBANK_FORMATS),
+    "--format", type=Choice(FORMATS + TREEBANK_FORMATS),
     help="Format of the data; default: the treebank format that the lines show.",
-)
+)  # fmt: skip
 @click.option(
     "--dev", type=InputFile(), metavar="FILE", help="Held-out data: unseen labels, and sequences that are in both files."
 )
@@ -32,12 +31,9 @@ log = logging.getLogger("structpred.cli")
 )
 @click.option("--places", default=5, show_default=True, type=click.IntRange(1), metavar="N", help="Places to show of each kind.")
 @click.option(
-    "--on-error",
-    type=Choice(("fail", "skip")),
-    default="fail",
-    show_default=True,
+    "--on-error", type=Choice(("fail", "skip")), default="fail", show_default=True,
     help="skip: write FILE without the sequences that have an error to -o, and end with exit code 0.",
-)
+)  # fmt: skip
 @click.option("-o", "--output", metavar="CLEAN", help="The file that --on-error skip writes.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 @encoding_option

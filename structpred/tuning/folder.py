@@ -17,7 +17,11 @@ STATE = "tuning.json"
 
 @dataclass
 class Known:
-    """What is known of one setting on one fold. passes: how many were asked for; training may have converged before."""
+    """What is known of one setting on one fold.
+
+    passes: how many were asked for; training may have converged before. scores: after each pass. error: why training failed,
+    where the setting is to blame.
+    """
 
     passes: int = 0
     scores: list[float] = field(default_factory=list)

@@ -5,7 +5,7 @@ import logging
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +94,7 @@ class Search:
         for number, (job, done) in enumerate(workers.run(todo), 1):
             before = state.known.get((job.number, job.fold), Known())
             seconds = before.cpu_seconds + done.cpu_seconds
-            state.known[job.number, job.fold] = Known(job.passes, done.scores or before.scores, seconds, done.error)
+            state.known[job.number, job.fold] = replace(done, scores=done.scores or before.scores, cpu_seconds=seconds)
             state.save()
             finished = [i for i in alive if all(_is_known(state, i, fold, rung) for fold in range(self.n_folds))]
             beaten = set(finished) - set(self._best(state, finished, rung))

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol, cast
 from structpred.errors import ConvergenceError, NoUpdateWarning, StructpredError
 from structpred.runtime.interrupts import leave_to_parent
 from structpred.runtime.processes import end_with_parent, sendable
+from structpred.tuning.folder import Known
 
 
 class Job(NamedTuple):
@@ -25,14 +26,6 @@ class Job(NamedTuple):
     checkpoint: Path
 
 
-class Done(NamedTuple):
-    """The scores after each pass, and the CPU seconds that it took. error: why training failed, where the setting is to blame."""
-
-    scores: list[float]
-    cpu_seconds: float
-    error: str | None
-
-
 class Work(Protocol):
     """What is tuned. It is pickled where there are several processes."""
 
@@ -40,7 +33,7 @@ class Work(Protocol):
         """Train to `passes` passes in all, from the checkpoint if there is one; the score on held-out data after each pass."""
 
 
-def do(work: Work, job: Job) -> Done:
+def do(work: Work, job: Job) -> Known:
     """Do one job. A setting whose weights become infinite has failed; other errors are raised."""
     start = time.process_time()
     try:
@@ -49,7 +42,7 @@ def do(work: Work, job: Job) -> Done:
             scores, error = [float(score) for score in work.fit(job.setting, job.fold, job.passes, job.checkpoint)], None
     except ConvergenceError as failure:
         scores, error = [], str(failure)
-    return Done(scores, time.process_time() - start, error)
+    return Known(job.passes, scores, time.process_time() - start, error)
 
 
 class Workers:
@@ -82,7 +75,7 @@ class Workers:
             theirs.close()
             self.processes[ours] = process
 
-    def run(self, jobs: Sequence[Job]) -> Iterator[tuple[Job, Done]]:
+    def run(self, jobs: Sequence[Job]) -> Iterator[tuple[Job, Known]]:
         """Do the jobs, and yield each when it is done. Raises what a job raises."""
         if self.n_jobs == 1:
             for job in jobs:
@@ -101,7 +94,7 @@ class Workers:
                 idle.append(connection)  # type: ignore[arg-type]
 
 
-def _answer(connection: Any, job: Job) -> Done:
+def _answer(connection: Any, job: Job) -> Known:
     try:
         answer = connection.recv()
     except (EOFError, ConnectionResetError):
@@ -110,7 +103,7 @@ def _answer(connection: Any, job: Job) -> Done:
         ) from None
     if isinstance(answer, BaseException):
         raise answer
-    return cast(Done, answer)
+    return cast(Known, answer)
 
 
 def _serve(connection: Connection, work: Work) -> None:
