@@ -12,13 +12,16 @@ import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Oracle, Shape
 from structpred.core.own_code import raised
-from structpred.core.types import Floats
+from structpred.core.types import Floats, Integers
 from structpred.errors import LossError, ParameterError, StructpredError
 from structpred.runtime.moved import renamed
 from structpred.runtime.ranges import ends_of
 
 #: dense part costs of all instances are kept if they take at most so many bytes, else they are computed again at each call
 KEPT_BYTES = 1 << 28
+#: one grid of label costs for many instances: where the positions of each begin, its number of labels, true labels, and of each
+#: position the row of its costs and their weight, and the table of costs. Empty table: every label but the true one costs one
+FlatGrid = tuple[Integers, Integers, Integers, Integers, Floats, Floats]
 #: names that earlier losses had; a loss that still has one would be misunderstood
 _RETIRED = ("part_costs", "label_costs", "uniform_cost")
 
@@ -220,6 +223,19 @@ class TaskCosts:
         if not isinstance(first, GridCosts) or any(answer is not first for answer in self._answers):
             return None
         return first
+
+    def flat_grid(self) -> FlatGrid | None:
+        """That grid as kernels take it, token weights included."""
+        if (grid := self.shared_grid) is None:
+            return None
+        gold = np.concatenate([*self._labels, np.empty(0, np.int64)])
+        weights = np.ones(len(gold)) if self._token_weights is None else np.concatenate([*self._token_weights, np.empty(0)])
+        widths = np.array([self._n_labels(i) for i in range(len(self._labels))], dtype=np.int64)
+        starts = ends_of(np.array([len(own) for own in self._labels], dtype=np.int64))
+        if np.ndim(grid.cost) == 0:
+            return starts, widths, gold, gold, float(grid.cost) * weights, np.empty((0, 0))
+        rows = gold if self.rows is None else np.concatenate([*self.rows, np.empty(0, np.int64)])
+        return starts, widths, gold, rows, weights, np.ascontiguousarray(grid.cost, dtype=np.float64)
 
     def of(self, i: int) -> tuple[float, Floats]:
         """(constant, one cost per part) of instance i, token weights included; not to be changed."""

@@ -199,34 +199,15 @@ class ArcFeatures(FeatureMap):
         longest, kept = int(self.data.lengths[start:stop].max(initial=1)), self._kept.__dict__
         if kept.get("longest", 0) < longest:
             kept.update(longest=longest, scratch=self.new_scratch(longest))
-        self.score_into(w, scale, start, stop, places, out, kept["scratch"])
+        s: ArcCall = kept["scratch"]
+        given = (*s.corpus, s.arcs, s.room, FORBIDDEN, places, out)
+        _kernels().score_block(w, scale, self.data.offsets, start, stop, *given)
+        self.fixed.add(start, stop, places, out)
 
     @cached_property
     def _kept(self) -> threading.local:
         """The working memory of each thread that scores blocks: new memory for each block takes a part of the time."""
         return threading.local()
-
-    def block_scratch(self, start: int, stop: int) -> ArcCall:
-        """Working memory for sentences start..stop-1."""
-        return self.new_scratch(int(self.data.lengths[start:stop].max(initial=1)))
-
-    def score_into(self, w: Vector, scale: float, start: int, stop: int, places: Integers, out: Floats, scratch: ArcCall) -> None:
-        """score_block in the given working memory; `out` without gaps."""
-        given = (*scratch.corpus, scratch.arcs, scratch.room, FORBIDDEN, places, out)
-        _kernels().score_block(w, scale, self.data.offsets, start, stop, *given)
-        self.fixed.add(start, stop, places, out)
-
-    def most_pairs(self) -> int:
-        """Every head wrong: two arcs a word, with all templates and all tags between."""
-        longest = int(self.data.lengths.max(initial=1))
-        return 2 * longest * (len(self.templates) + min(self.data.n_tags, longest))
-
-    def emit_difference(
-        self, truth: Integers, found: Integers, idx: Integers, val: Floats,
-        scratch: ArcCall,
-    ) -> int:  # fmt: skip
-        """The features of the heads `truth` minus those of `found`, unsorted, for the sentence that was scored last."""
-        return int(_kernels().emit_difference(truth, found, scratch.arcs, idx, val))
 
     def fixed_scores(self, i: int) -> Floats | None:
         """Forbidden arcs, and what was given as `fixed`."""

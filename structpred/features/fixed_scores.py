@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.types import Floats, Integers
+from structpred.runtime.ranges import ends_of
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,14 @@ class FixedParts:
         for i in range(start, stop) if self.rows is not None else ():
             if (fixed := self.of(i)) is not None:
                 out[places[i - start] : places[i - start + 1]] += fixed
+
+    def flat(self, n: int) -> tuple[Integers, Floats]:
+        """(where those of each of n instances begin, -1 for none; all of them, flat): what instances share comes once."""
+        rows = self.rows or [None] * n
+        known = {id(row): row for row in rows if row is not None}
+        places = dict(zip(known, ends_of(np.array([len(row) for row in known.values()], dtype=np.int64)).tolist(), strict=False))
+        begins = np.array([-1 if row is None else places[id(row)] for row in rows], dtype=np.int64)
+        return begins, np.concatenate([*known.values(), np.empty(0)])
 
     def take(self, rows: Integers) -> "FixedParts":
         """Those of these instances, in this order."""

@@ -3,8 +3,7 @@
 from structpred.task.fast.welds import Weld, register
 
 _FEATURES = ("scores", "fixed_scores", "adjoint", "n_parts")
-_GRAPHS = (*_FEATURES, "score_block")
-_ARCS = (*_FEATURES, "score_into", "emit_difference", "block_scratch")
+_BLOCKS = (*_FEATURES, "score_block")
 _PARTS = ("argmax", "argmax_batch", "parts", "n_parts")
 _ORACLE = (*_PARTS, "marginals", "label_grid")
 _SEARCH = (*_ORACLE, "_best", "_rows")
@@ -22,9 +21,11 @@ _SEQUENCES, _POSITIONS, _ARC_MAP, _GRAPH_MAP = (
 )
 
 register(
-    Weld("steps", "structpred.fused.chains:chain_pair", _SEQUENCES, _FEATURES, _CHAINS, _ORACLE),
-    Weld("steps", "structpred.fused.positions:PositionPair", _POSITIONS, _FEATURES, _CHAINS, _ORACLE),
-    Weld("visits of trees", "structpred.fused.trees:tree_visits", _ARC_MAP, _ARCS, _TREES, _ORACLE),
-    Weld("visits", "structpred.fused.graphs:graph_visits", _GRAPH_MAP, _GRAPHS, _FIELDS, _SEARCH),
-    Weld("marginal blocks", "structpred.fused.label_sets:layout_of", _GRAPH_MAP, _GRAPHS, _FIELDS, _PARTS),
+    Weld("pair", "structpred.fused.chains:chain_pair", _SEQUENCES, _FEATURES, _CHAINS, _ORACLE),
+    Weld("pair", "structpred.fused.positions:PositionPair", _POSITIONS, _FEATURES, _CHAINS, _ORACLE),
+    Weld("steps", "structpred.fused.chains:chain_steps", _SEQUENCES, _FEATURES, _CHAINS, _ORACLE),
+    Weld("steps", "structpred.fused.chains:chain_steps", _POSITIONS, _FEATURES, _CHAINS, _ORACLE),
+    Weld("steps", "structpred.fused.trees:tree_steps", _ARC_MAP, _BLOCKS, _TREES, _ORACLE),
+    Weld("steps", "structpred.fused.graphs:graph_steps", _GRAPH_MAP, _BLOCKS, _FIELDS, _SEARCH),
+    Weld("marginal blocks", "structpred.fused.label_sets:layout_of", _GRAPH_MAP, _BLOCKS, _FIELDS, _PARTS),
 )

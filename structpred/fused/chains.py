@@ -3,52 +3,43 @@
 `ChainPair` and `ChainSteps` serve every kind of feature map whose parts are those of ChainOracle.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.costs import GridCosts
+from structpred.core.costs import FlatGrid, TaskCosts
 from structpred.core.fixed_scores import FORBIDDEN
+from structpred.core.group_scales import GroupScales, Scale
 from structpred.core.oracle import Labels
+from structpred.core.sparse import SparseVector
 from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
-from structpred.errors import DataError, InfeasibleError
+from structpred.errors import InfeasibleError
 from structpred.features.fixed_scores import FixedScores
 from structpred.features.sequences import SequenceFeatures
 from structpred.oracles.chain import ChainOracle, SumScratch, best_scratch
 from structpred.runtime.entries import entry_of
 from structpred.runtime.threads import run_ranges, split_evenly
 from structpred.task.fast.moves import Moves
+from structpred.task.inference import Inference
+from structpred.task.plain_steps import PlainSteps
+from structpred.task.steps import Step, Visits
+from structpred.task.task_checks import doubtful
 
 #: true labels, token weights, rows of label costs, and the row of each token
 Aim = tuple[Integers, Floats, Floats, Integers]
 NO_AIM: Aim = (np.empty(0, np.int64), np.empty(0), np.empty((0, 0)), np.empty(0, np.int64))
+#: the weights, their table, and the compiled step for them
+Call = tuple[Vector, Any, Any]
 #: label pairs that one compiled call of `visit` looks at: some hundredths of a second
 VISITED_PARTS = 1 << 26
 #: tokens of a block of log_losses; its errors take width * 8 bytes each
 BLOCK_TOKENS = 1 << 18
 #: pieces of a block, each summed by one thread
 PIECES = 16
-
-
-class Step(NamedTuple):
-    """The compiled step for these weights, with their table, and these arrays for differences."""
-
-    w: Vector
-    table: Floats
-    idx: Integers
-    val: Floats
-    call: Callable[..., tuple[int, float, float]]
-
-
-def _no_step(*_: object) -> tuple[int, float, float]:
-    raise AssertionError("no arrays have been seen")
-
-
-NO_STEP = Step(np.empty(0), np.empty((0, 0)), np.empty(0, np.int64), np.empty(0), _no_step)
 
 
 class Block(NamedTuple):
@@ -72,53 +63,54 @@ class Block(NamedTuple):
         return Block(start, stop, pieces, matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data)
 
 
-class ChainSteps:
-    """Scoring, decoding and differences of chains, one compiled call each (the Fused protocol)."""
+class ChainSteps(PlainSteps):
+    """Scoring, decoding and differences of chains, one compiled call each."""
 
     def __init__(
-        self, pair: "ChainPair", labels: Sequence[Labels], costs: Floats, token_weights: Sequence[Floats] | None,
-        rows: Sequence[Integers] | None,
-    ) -> None:  # fmt: skip
-        self.pair, self.takes_groups, self.n_jobs = pair, pair.takes_groups, 1
-        self.space, self.rule = pair.space, pair.rule
-        padded_costs = np.zeros((len(costs), pair.width))
-        padded_costs[:, : pair.n_labels] = costs
-        n, gold = int(pair.offsets[-1]), np.concatenate([*labels, np.empty(0, np.int64)])
-        weights = np.ones(n) if token_weights is None else np.concatenate([*token_weights, np.empty(0)])
-        if not len(gold) == len(weights) == n:
-            raise DataError(
-                f"{n} tokens but {len(gold)} labels and {len(weights)} token weights: give one of each for every position"
-            )
-        self.aim: Aim = (gold, weights, padded_costs, gold if rows is None else np.concatenate([*rows, np.empty(0, np.int64)]))
-        longest = int(pair.lengths.max(initial=1))
+        self, pair: "ChainPair", grid: FlatGrid, inference: Inference, parts: Sequence[Integers], costs: TaskCosts
+    ) -> None:
+        super().__init__(inference, parts, costs)
+        self.pair, self.space, self.rule = pair, pair.space, pair.rule
+        _, _, gold, rows, weights, table = grid
+        padded = np.zeros((max(len(table), pair.n_labels), pair.width))
+        padded[:, : pair.n_labels] = table if len(table) else 1.0 - np.eye(pair.n_labels)
+        self.aim: Aim = (gold, weights, padded, rows)
+        longest, most = int(pair.lengths.max(initial=1)), pair.most_pairs
         self.scratch, self.out = best_scratch(pair.n_labels, longest), np.empty(longest, np.int64)
-        self.idx2, self.val2 = np.empty(pair.most_pairs, np.int64), np.empty(pair.most_pairs)
-        self._step, self.most = NO_STEP, -(-VISITED_PARTS // pair.width**2)
+        self.pairs = np.empty(most, np.int64), np.empty(most), np.empty(most, np.int64), np.empty(most)
+        self._step: Call = np.empty(0), None, None
+        self.most = -(-VISITED_PARTS // pair.width**2)
 
-    def buffer_size(self) -> int:
-        """The most pairs of a difference."""
-        return self.pair.most_pairs
+    def one(self, w: Vector, i: int, loss_weight: float, scale: Scale = 1.0) -> Step:
+        """The plain step looks at what seems to contradict itself."""
+        if not self.pair.takes_groups and isinstance(scale, GroupScales):
+            return super().one(w, i, loss_weight, scale)
+        if w is not self._step[0]:  # trainers change weights in place, so compiled code is looked for once
+            self._step = w, *self._step_for(w)
+        _, table, step = self._step
+        n, loss, product = step(
+            w,
+            table,
+            self.pair.factors(scale),
+            self.space,
+            i,
+            self.rule,
+            self.aim,
+            loss_weight,
+            self.scratch,
+            self.out,
+            *self.pairs,
+        )
+        violation = loss_weight * loss - product
+        if violation < 0.0 and violation < doubtful(loss_weight * loss):
+            super().one(w, i, loss_weight, scale)
+        return Step(SparseVector(self.pairs[0][:n], self.pairs[1][:n]), loss, violation, violation)
 
-    def step_into(
-        self, w: Vector, scale: Any, i: int, loss_weight: float, idx: Integers, val: Floats
-    ) -> tuple[int, float, float]:
-        """Decode sequence i and write its difference, sorted and unique."""
-        step = self._step
-        if not (w is step.w and idx is step.idx and val is step.val):
-            step = self._step = self._step_for(w, idx, val)
-        return step.call(
-            w, step.table, self.pair.factors(scale), self.space, i, self.rule, self.aim, loss_weight, self.scratch, self.out,
-            idx, val, self.idx2, self.val2,
-        )  # fmt: skip
-
-    def _step_for(self, w: Vector, idx: Integers, val: Floats) -> Step:
-        """The compiled code for these arrays: trainers change them in place, so it is looked for once."""
+    def _step_for(self, w: Vector) -> tuple[Any, Any]:
+        """The table of these weights, and the compiled code for arrays of their kind."""
         table, factors = self.pair.table(w), self.pair.factors(1.0)
-        found = entry_of(
-            self.pair.kernels().step, w, table, factors, self.space, 0, self.rule, self.aim, 1.0, self.scratch, self.out,
-            idx, val, self.idx2, self.val2,
-        )  # fmt: skip
-        return Step(w, table, idx, val, found)
+        given = (self.space, 0, self.rule, self.aim, 1.0, self.scratch, self.out, *self.pairs)
+        return table, entry_of(self.pair.kernels().step, w, table, factors, *given)
 
     def last_parts(self, i: int) -> Integers:
         """The parts of the labels that the last step found."""
@@ -127,28 +119,28 @@ class ChainSteps:
         out: Integers = parts_of(self.out, int(self.pair.lengths[i]), self.pair.n_labels)
         return out
 
-    def sweep(self, w: Vector, scale: Any, start: int, stop: int, loss_weight: float) -> tuple[Labels, Floats, Floats]:
-        """Decode sequences start..stop-1, on n_jobs threads: (flat labels, losses, violations)."""
-        return self.pair.sweep(w, scale, self.aim, start, stop, loss_weight, self.n_jobs)
+    def violations(self, w: Vector, loss_weight: float) -> Floats:
+        """From what the labels found and the true ones score, not from differences: the last bits may not be those of steps."""
+        _, losses, values = self.pair.sweep(w, 1.0, self.aim, 0, len(self.inference), loss_weight, self.inference.n_jobs)
+        return self.confirmed(w, loss_weight, losses, values)
 
 
 class SequenceSteps(ChainSteps):
     """Those over SequenceFeatures: also many steps in a call, and likelihoods."""
 
-    @property
-    def features(self) -> SequenceFeatures:
-        """The feature map."""
-        features: SequenceFeatures = self.pair.features
-        return features
+    features: SequenceFeatures
+
+    def visits(self) -> Visits:
+        """Steps of many sequences with an online trainer's moves."""
+        return self.visit
 
     def visit(self, items: Integers, moves: Moves, loss_weight: float) -> tuple[int, bool]:
-        """Steps of many sequences with an online trainer's moves (`Visits` of the core)."""
+        """As `Visits` of task/steps.py."""
         from structpred.fused._chain_kernels import visit_sequences
 
-        pairs = np.empty_like(self.idx2), np.empty_like(self.val2), self.idx2, self.val2
         found: tuple[int, bool] = visit_sequences(
             items, self.features.table(moves.weights.v), self.space, self.rule, self.aim, loss_weight, self.scratch, self.out,
-            *pairs, self.most, moves.rule, moves.limits, moves.state,
+            *self.pairs, self.most, moves.rule, moves.limits, moves.state,
         )  # fmt: skip
         return found
 
@@ -181,8 +173,8 @@ class SequenceSteps(ChainSteps):
         def gather(a: int, b: int) -> None:
             gather_rows(block.starts, block.tokens, block.values, errors, a, b, -1.0, gradient)
 
-        run_ranges(run, block.pieces, self.n_jobs)
-        run_ranges(gather, split_evenly(np.diff(block.starts) + 1, self.n_jobs), self.n_jobs)
+        run_ranges(run, block.pieces, self.inference.n_jobs)
+        run_ranges(gather, split_evenly(np.diff(block.starts) + 1, self.inference.n_jobs), self.inference.n_jobs)
         firsts, ends = offsets[block.start : block.stop] - base, offsets[block.start + 1 : block.stop + 1] - base
         gradient[f.start_row] -= errors[firsts].sum(axis=0)
         gradient[f.start_row + 1] -= errors[ends - 1].sum(axis=0)
@@ -219,8 +211,8 @@ class SequenceSteps(ChainSteps):
         def gather(a: int, b: int) -> None:
             gather_squares(block.starts, block.tokens, block.values, errors, sequence, own, a, b, out)
 
-        run_ranges(run, block.pieces, self.n_jobs)
-        run_ranges(gather, split_evenly(np.diff(block.starts) + 1, self.n_jobs), self.n_jobs)
+        run_ranges(run, block.pieces, self.inference.n_jobs)
+        run_ranges(gather, split_evenly(np.diff(block.starts) + 1, self.inference.n_jobs), self.inference.n_jobs)
         firsts, ends = offsets[block.start : block.stop] - base, offsets[block.start + 1 : block.stop + 1] - base
         out[f.start_row] += (own[:, None] * errors[firsts] ** 2).sum(axis=0)
         out[f.start_row + 1] += (own[:, None] * errors[ends - 1] ** 2).sum(axis=0)
@@ -291,12 +283,6 @@ class ChainPair:
             raise InfeasibleError(f"sample {start + int(impossible[0])}: no label sequence satisfies the constraints")
         return labels, losses, found - truths
 
-    def steps(
-        self, labels: Sequence[Labels], costs: GridCosts, token_weights: Sequence[Floats] | None, rows: Sequence[Integers] | None
-    ) -> ChainSteps:
-        """Training steps towards `labels`."""
-        return self.kind(self, labels, costs.table(self.n_labels), token_weights, rows)
-
 
 def unless_ones(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     """The values of features, or none of them where all are one: these need not be read, nor multiplied by."""
@@ -329,3 +315,9 @@ class SequencePair(ChainPair):
 def chain_pair(features: SequenceFeatures, oracle: ChainOracle) -> SequencePair | None:
     """The pair of these two; None without transitions."""
     return SequencePair(features) if features.transitions else None
+
+
+def chain_steps(features: object, oracle: ChainOracle, inference: Inference, *more: Any) -> ChainSteps | None:
+    """The steps of the pair of these two; None without a pair, and for costs that are no one grid."""
+    pair, grid = cast(ChainPair | None, inference.pair), more[1].flat_grid()
+    return None if pair is None or grid is None else pair.kind(pair, grid, inference, *more)

@@ -1,6 +1,8 @@
 """Graphs over node and edge features: many updates of an online trainer in one compiled call."""
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -25,13 +27,25 @@ Search = tuple[int, Integers, Integers, Integers, Integers, Integers]
 VISITED_WORK = 1 << 25
 
 
-def graph_visits(features: GraphFeatures, oracle: Oracle, steps: PartSteps) -> Visits | None:
-    """The compiled visits of steps over GraphFeatures with TreeMRF, EnumerationMRF or LabelPaths.
+def graph_steps(features: GraphFeatures, oracle: Oracle, *more: Any) -> "GraphSteps":
+    """The steps over GraphFeatures with TreeMRF, EnumerationMRF or LabelPaths."""
+    return GraphSteps(*more)
 
-    None where the oracle gives bounds, the costs of all parts are too many to be kept, or nodes have one state.
-    """
-    costs = steps.costs.kept() if features.n_states > 1 and not steps.inference.bounded else None
-    return None if costs is None else GraphVisits(steps, features, _search(steps.inference.shapes, oracle), *costs).visit
+
+class GraphSteps(PartSteps):
+    """Those of blocks, also visited in compiled calls."""
+
+    features: GraphFeatures
+
+    @cached_property
+    def _visits(self) -> "GraphVisits | None":
+        costs = self.costs.kept() if self.features.n_states > 1 and not self.inference.bounded else None
+        search = None if costs is None else _search(self.inference.shapes, self.oracle)
+        return None if costs is None or search is None else GraphVisits(self, self.features, search, *costs)
+
+    def visits(self) -> Visits | None:
+        """None where the oracle gives bounds, the costs of all parts are too many to be kept, or nodes have one state."""
+        return None if self._visits is None else self._visits.visit
 
 
 class GraphVisits:
@@ -39,7 +53,7 @@ class GraphVisits:
 
     def __init__(self, steps: PartSteps, features: GraphFeatures, search: Search, constants: Floats, costs: Floats) -> None:
         self.graphs = (features.dim, *features.kernel_arguments)
-        self.fixed = _flat_fixed(features)
+        self.fixed = features.fixed.flat(len(features))
         self.aim = (ends_of(steps.inference.sizes), constants, costs, steps.truth, steps.ends)
         n = int(np.diff(steps.ends).max())  # parts of one output, of which there is one a node
         states = np.empty(n, np.int64), np.empty((n, features.n_states)), np.empty((n, features.n_states), np.int32)
@@ -91,12 +105,3 @@ def _search(shapes: Sequence[Shape], oracle: Oracle) -> Search:
 def _joined(arrays: Sequence[Integers]) -> tuple[Integers, Integers]:
     """All of them in one, and where each begins."""
     return np.concatenate(arrays), ends_of(np.array([len(one) for one in arrays], dtype=np.int64))
-
-
-def _flat_fixed(features: GraphFeatures) -> tuple[Integers, Floats]:
-    """(where the fixed scores of each instance begin, -1 for none; all of them, flat): what instances share comes once."""
-    rows = features.fixed.rows or [None] * len(features)
-    known = {id(row): row for row in rows if row is not None}
-    places = dict(zip(known, ends_of(np.array([len(row) for row in known.values()], dtype=np.int64)).tolist(), strict=False))
-    begins = np.array([-1 if row is None else places[id(row)] for row in rows], dtype=np.int64)
-    return begins, np.concatenate([*known.values(), np.empty(0)])

@@ -1,46 +1,107 @@
-"""Trees over arc features: many updates of an online trainer in one compiled call."""
+"""Trees over arc features: a step in one compiled call, and many of them with the updates of an online trainer."""
+
+from functools import cached_property
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
-from structpred.features.arcs import ArcCall, ArcFeatures
-from structpred.oracles.arborescence import ArborescenceOracle
+from structpred.core.group_scales import GroupScales, Scale
+from structpred.core.oracle import Oracle
+from structpred.core.sparse import SparseVector
+from structpred.core.types import Floats, Integers
+from structpred.core.weights import Vector, check_length
+from structpred.errors import InfeasibleError
+from structpred.features.arcs import ArcFeatures
 from structpred.oracles.projective import ProjectiveOracle
 from structpred.oracles.trees._trees import projective_scratch, tree_scratch
-from structpred.task.fast.block_steps import BlockSteps
 from structpred.task.fast.moves import Moves
-from structpred.task.steps import Visits
+from structpred.task.fast.part_steps import PartSteps
+from structpred.task.inference import Inference
+from structpred.task.plain_steps import PlainSteps
+from structpred.task.steps import Step, Visits
+from structpred.task.task_checks import doubtful
+from structpred.task.two_ways import DRIFT
 
 #: arcs that one compiled call looks at: some hundredths of a second
 VISITED_ARCS = 1 << 16
 
 
-def tree_visits(features: ArcFeatures, oracle: ArborescenceOracle | ProjectiveOracle, steps: BlockSteps) -> Visits | None:
-    """The compiled visits of these steps; None for features with fixed scores."""
-    return TreeVisits(steps, features, oracle).visit if features.fixed.rows is None else None
+def tree_steps(features: ArcFeatures, oracle: Oracle, inference: Inference, *more: Any) -> "TreeSteps | None":
+    """The steps over ArcFeatures and one of the two oracles of trees; None for costs that are no one grid."""
+    steps = TreeSteps(inference, *more) if inference.batched and not inference.bounded else None
+    return None if steps is None or steps.grid is None else steps
 
 
-class TreeVisits:
-    """The compiled visits of steps over ArcFeatures with one of the two oracles of trees."""
+class TreeSteps(PartSteps):
+    """Those of blocks, but for these calls. `terms` takes single steps: they are faster than blocks."""
 
-    def __init__(self, steps: BlockSteps, features: ArcFeatures, oracle: ArborescenceOracle | ProjectiveOracle) -> None:
-        scratch: ArcCall = steps.scratch
-        projective, longest = isinstance(oracle, ProjectiveOracle), int(features.data.lengths.max(initial=1))
-        self.words = (features.data.offsets, *scratch.corpus, FORBIDDEN)
-        self.arcs, self.room, self.out, self.most = scratch.arcs, scratch.room, steps.out, VISITED_ARCS
-        self.aim = (steps.starts, steps.gold, steps.weights)
-        size = steps.buffer_size()
-        self.pairs = (np.empty(size, np.int64), np.empty(size), steps.idx2, steps.val2)
+    features: ArcFeatures
+    terms = PlainSteps.terms
+    most = VISITED_ARCS
+
+    @cached_property
+    def _memory(self) -> tuple[Any, ...]:
+        """What the kernels read and write: sentences, arcs, room, aim, search, scores and heads, and two lists of pairs."""
+        features, oracle = self.features, self.oracle
+        longest, projective = int(features.data.lengths.max(initial=1)), isinstance(oracle, ProjectiveOracle)
+        scratch = features.new_scratch(longest)
+        sentences = (features.data.offsets, *scratch.corpus, FORBIDDEN, *features.fixed.flat(len(features)))
         rooms = (projective_scratch(longest if projective else 0), *tree_scratch(0 if projective else longest))
-        self.search = (projective, oracle.single_root, *rooms)
+        search = (projective, oracle.single_root, *rooms)  # type: ignore[attr-defined]
+        most = 2 * longest * (len(features.templates) + min(features.data.n_tags, longest))  # every head wrong: two arcs a word
+        found = np.empty(longest * (longest + 1)), np.empty(longest, np.int64)
+        pairs = np.empty(most, np.int64), np.empty(most), np.empty(most, np.int64), np.empty(most)
+        return sentences, scratch.arcs, scratch.room, self.grid, search, found, pairs
 
-    def visit(self, items: npt.NDArray[np.int64], moves: Moves, loss_weight: float) -> tuple[int, bool]:
-        """Steps of many sentences with an online trainer's moves (`Visits` of the core)."""
+    def one(self, w: Vector, i: int, loss_weight: float, scale: Scale = 1.0) -> Step:
+        """The plain step looks at what is in doubt: a contradiction, a score that is not finite, two sums that differ."""
+        from structpred.fused._tree_kernels import step_tree
+
+        if isinstance(scale, GroupScales):
+            return super().one(w, i, loss_weight, scale)
+        check_length(w, self.features.dim)
+        finite, n, loss, product, gap, size = step_tree(w, float(scale), i, loss_weight, self._memory)
+        violation = loss_weight * loss - product
+        if not finite or violation < doubtful(loss_weight * loss) or not abs(gap - product) <= DRIFT * size:
+            super().one(w, i, loss_weight, scale)
+        idx, val, _, _ = self._memory[6]
+        return Step(SparseVector(idx[:n], val[:n]), loss, violation, violation)
+
+    def last_parts(self, i: int) -> Integers:
+        """The arcs of the tree that the last step found."""
+        n, heads = int(self.features.data.lengths[i]), self._memory[5][1]
+        parts: Integers = np.arange(n) * (n + 1) + heads[:n]
+        return parts
+
+    def visits(self) -> Visits:
+        """Steps of many sentences with an online trainer's moves."""
+        return self.visit
+
+    def visit(self, items: Integers, moves: Moves, loss_weight: float) -> tuple[int, bool]:
+        """As `Visits` of task/steps.py."""
         from structpred.fused._tree_kernels import visit_trees
 
-        found: tuple[int, bool] = visit_trees(
-            items, self.words, self.arcs, self.room, self.aim, loss_weight, self.search, self.out, self.pairs, self.most,
-            moves.rule, moves.limits, moves.state,
-        )  # fmt: skip
+        found: tuple[int, bool] = visit_trees(items, loss_weight, self._memory, self.most, moves.rule, moves.limits, moves.state)
         return found
+
+    def violations(self, w: Vector, loss_weight: float) -> Floats:
+        """From what the trees found and the true ones score, not from differences, which cost more than a search.
+
+        So the last bits may not be those of single steps.
+        """
+        from structpred.fused._tree_kernels import tree_values
+        from structpred.task.fast._part_kernels import add_grid
+
+        def block(first: int, last: int, places: Integers) -> Floats:
+            scores, values = self.inference.score_block(w, 1.0, first, last, places), np.empty((3, last - first))
+            add_grid(self.grid, first, last, places, loss_weight, scores)
+            heads = self.inference.best_of_block(scores, first, last, places)[0]
+            tree_values(scores, places, self.grid, first, last, heads, values)
+            return values
+
+        blocks = self.inference.in_blocks(block, 0, len(self.inference), self.inference.n_jobs)
+        losses, found, truths = np.concatenate([np.empty((3, 0)), *blocks], axis=1)
+        if (impossible := np.flatnonzero(found <= 0.5 * FORBIDDEN)).size:
+            raise InfeasibleError(f"sample {impossible[0]}: no {self.oracle.output} satisfies the constraints")
+        return self.confirmed(w, loss_weight, losses, found - truths)

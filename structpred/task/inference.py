@@ -60,12 +60,16 @@ class Inference:
         self.bounded = callable(getattr(oracle, "argmax_bound", None))
         self._block_of_one = np.zeros(2, np.int64)
         self._in_blocks = stand_in(features, "score_block", ("scores", "fixed_scores", "n_parts")) is not None
-        meets = compiled and self.shapes and not oracle.tolerance
-        self.pair: Pair | None = welds.find("steps", features, oracle) if meets else None
+        self.pair: Pair | None = self.welded("pair")
 
     def __len__(self) -> int:
         """The number of instances."""
         return len(self.shapes)
+
+    def welded(self, work: str, *more: Any) -> Any:
+        """The code for this work that was written for features and oracle of these kinds; None where there is none."""
+        meets = self.compiled and self.shapes and not self.oracle.tolerance
+        return welds.find(work, self.features, self.oracle, *more) if meets else None
 
     def take(self, rows: Integers) -> "Inference":
         """The inference of these instances, in this order."""

@@ -50,13 +50,14 @@ class PartIdentity(FeatureMap):
 
 
 def last_difference(task: Task, i: int) -> SparseVector | None:
-    """The parts of the true output of instance i less those of what the last compiled step, which was about it, found.
+    """The parts of the true output of instance i less those of what the last step, which was about it, found.
 
-    None where the steps of the task are not compiled.
+    None where steps do not keep them.
     """
     from structpred.task.fast._part_kernels import difference
 
-    return None if task.fused is None else SparseVector(*difference(task.parts[i], task.fused.last_parts(i)))
+    found = task.steps.last_parts(i)
+    return None if found is None else SparseVector(*difference(task.parts[i], found))
 
 
 def over_parts(task: Task) -> Task:

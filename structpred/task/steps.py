@@ -6,7 +6,6 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.costs import GridCosts
 from structpred.core.feature_map import FeatureMap
 from structpred.core.group_scales import Scale
 from structpred.core.oracle import Labels, Scores
@@ -57,57 +56,11 @@ class Terms(NamedTuple):
 Visits = Callable[[npt.NDArray[np.int64], Moves, float], tuple[int, bool]]
 
 
-class Fused(Protocol):
-    """Compiled scoring, inference and difference in one call, as a Pair or BlockSteps gives it.
-
-    Optional: visit(items, moves, loss_weight), many steps with the moves of an online trainer in one call (`Visits`).
-
-    n_jobs threads work on sweeps; the results do not depend on their number. takes_groups: whether the scale of a step may be
-    `GroupScales`.
-    """
-
-    n_jobs: int
-    takes_groups: bool
-
-    def buffer_size(self) -> int:
-        """The largest number of pairs that step_into writes."""
-        ...
-
-    def step_into(
-        self, w: Vector, scale: Any, i: int, loss_weight: float, idx: npt.NDArray[np.int64], val: npt.NDArray[np.float64]
-    ) -> tuple[int, float, float]:
-        """Write the difference of instance i, sorted and unique; returns (number of pairs, loss, <scale * w, difference>)."""
-        ...
-
-    def last_parts(self, i: int) -> npt.NDArray[np.int64]:
-        """The parts of the output that the last call of step_into, which was about instance i, found."""
-        ...
-
-    def sweep(
-        self, w: Vector, scale: float, start: int, stop: int, loss_weight: float
-    ) -> tuple[Labels, npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """(flat labels, losses, violations) of instances start..stop-1."""
-        ...
-
-
 class Pair(Protocol):
     """Scoring and decoding in one compiled call; the results are those of the plain calls, for any number of threads."""
 
     def decode(self, w: Vector, n_jobs: int) -> tuple[Labels, npt.NDArray[np.int64]]:
         """(flat labels, label offsets): the best output of every instance."""
-        ...
-
-    def steps(
-        self,
-        labels: Sequence[Labels],
-        costs: GridCosts,
-        token_weights: Sequence[npt.NDArray[np.float64]] | None,
-        rows: Sequence[npt.NDArray[np.int64]] | None,
-    ) -> Fused:
-        """Training steps towards `labels`; `costs` is the grid of label costs that all instances share.
-
-        rows: which row of costs holds at each position; None: that of the true label.
-        """
         ...
 
 

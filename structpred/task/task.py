@@ -5,12 +5,9 @@ argmax(theta + loss_weight * ell). (Margin rescaling: loss_weight = 1. Perceptro
 """
 
 import hashlib
-import logging
 from collections.abc import Sequence
-from functools import partial
 from itertools import pairwise
-from math import inf, isfinite
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,34 +15,23 @@ import numpy.typing as npt
 from structpred.core.costs import Cost, GridCosts, InstanceCosts, TaskCosts, losses_of
 from structpred.core.feature_map import FeatureMap, names_of_groups
 from structpred.core.fixed_scores import FORBIDDEN
-from structpred.core.group_scales import GroupScales, Scale
+from structpred.core.group_scales import Scale
 from structpred.core.oracle import Labels, Oracle, Scores, Shape, capabilities
-from structpred.core.own_code import asked_parts, blamed
+from structpred.core.own_code import asked_parts, own_code
 from structpred.core.requirements import require
 from structpred.core.sparse import SparseVector
 from structpred.core.weights import Vector
-from structpred.errors import DataError, OracleError
+from structpred.errors import DataError
 from structpred.runtime.ranges import ends_of
-from structpred.task.fast.block_steps import block_steps
-from structpred.task.fast.part_steps import PartSteps
+from structpred.task.fast.part_steps import steps_of
 from structpred.task.inference import Inference
-from structpred.task.steps import Fused, Step, Terms, Visits
+from structpred.task.steps import Step, Terms, Visits
 from structpred.task.taken import checked_rows
-from structpred.task.task_checks import (
-    check_outputs,
-    checked_bound,
-    checked_token_weights,
-    checked_weights,
-    doubtful,
-    refuse_contradiction,
-    refuse_marginals,
-    true_parts,
-)
-from structpred.task.terms import one_run, running_sum, summed, summed_blocks, summed_losses, summed_squares
-from structpred.task.two_ways import FREE, checked_product, kernels
+from structpred.task.task_checks import check_outputs, checked_token_weights, checked_weights, refuse_contradiction, true_parts
+from structpred.task.terms import running_sum
+from structpred.task.two_ways import kernels
 
-log = logging.getLogger("structpred.core")
-#: instances for which the cheapest output is computed before training, whatever the loss is
+#: instances for which an oracle from outside the package is asked for the cheapest output before training
 PROBED = 10
 
 
@@ -99,10 +85,10 @@ class Task:
         check_outputs(self.oracle, self.labels, self.shapes, self.parts, self.infer)
         self._costs = self._asked_costs(self.inference.sizes.tolist())
         self._make_steps()
-        if self.fused is None:
-            for i in range(len(self)):
-                if i < PROBED or self._costs.may_be_negative(i):
-                    self._probe(i)
+        probed = PROBED if own_code(self.oracle) else 0
+        for i in range(len(self)):
+            if i < probed or self._costs.may_be_negative(i):
+                self._probe(i)
 
     def _asked_costs(self, sizes: list[int]) -> TaskCosts:
         return TaskCosts(self.loss, self.oracle, self.labels, self.shapes, self.parts, sizes, self.token_weights)
@@ -144,7 +130,7 @@ class Task:
 
     def __getstate__(self) -> dict[str, Any]:
         """Without working memory, which is made again."""
-        kept = {k: value for k, value in self.__dict__.items() if k not in ("fused", "_blocks", "_idx", "_val", "parts")}
+        kept = {k: value for k, value in self.__dict__.items() if k not in ("steps", "parts")}
         flat, lengths = np.concatenate([*self.parts, np.empty(0, np.int64)]), [len(parts) for parts in self.parts]
         return {**kept, "_parts": (flat, ends_of(np.array(lengths, dtype=np.int64)))}
 
@@ -155,12 +141,7 @@ class Task:
         self._make_steps()
 
     def _make_steps(self) -> None:
-        self.fused = self._compiled_steps() if self.inference.compiled else None
-        self._blocks: PartSteps | None = None
-        if self.fused is None and self.inference.batched:
-            self._blocks = PartSteps(self.inference, self.parts, self._costs)
-        size = self.fused.buffer_size() if self.fused else 0
-        self._idx, self._val = np.empty(size, np.int64), np.empty(size)
+        self.steps = steps_of(self.inference, self.parts, self._costs)
 
     @property
     def groups(self) -> npt.NDArray[np.int64]:
@@ -187,20 +168,6 @@ class Task:
         found = self.parts_found(i, labels)
         self._costs.refuse_negative(i, constant + running_sum(ell[found]), constant, ell[found])
         self.refuse_contradiction(i, -ell, found, bound)
-
-    def _compiled_steps(self) -> Fused | None:
-        if not self.shapes:
-            return None
-        if (grid := self._costs.shared_grid) is None:
-            log.info("single steps are not compiled: %s is not one table of label costs", type(self.loss).__name__)
-            return None
-        pair = self.inference.pair
-        if pair is None:
-            sets = self._costs.rows is not None
-            return None if sets else block_steps(self.inference, self.labels, grid, self.token_weights)
-        steps = pair.steps(self.labels, grid, self.token_weights, self._costs.rows)
-        steps.n_jobs = self.n_jobs
-        return steps
 
     def require(self, needs: Sequence[str | tuple[str, ...]], who: str) -> None:
         """Raise MissingCapabilityError unless the oracle, or the features, offer everything in `needs`."""
@@ -236,14 +203,8 @@ class Task:
         """The parts of an output that the oracle itself returned: what is wrong with them is the oracle's fault."""
         parts = asked_parts(self.oracle, i, labels, self.shapes[i])
         if parts.size and not (parts.min() >= 0 and parts.max() < self._costs.n_parts(i)):
-            self._refuse_parts(i)
+            self.steps.refuse_parts(i)
         return parts
-
-    def _refuse_parts(self, i: int) -> NoReturn:
-        raise OracleError(
-            f"sample {i}: {type(self.oracle).__name__}.parts gave a part outside [0, {self._costs.n_parts(i)}) for what "
-            "its argmax returned; run check_oracle on it"
-        )
 
     def difference(self, i: int, labels: Labels) -> SparseVector:
         """phi(x_i, y_i) - phi(x_i, labels), sorted and unique."""
@@ -253,64 +214,18 @@ class Task:
 
     def adjoint(self, i: int, parts: npt.NDArray[np.int64], counts: npt.NDArray[np.float64]) -> SparseVector:
         """Psi_i^T mu for the sparse mu that has `counts` at `parts`."""
-        try:
-            return self.features.adjoint(i, parts, counts)
-        except Exception as error:
-            raise blamed(error, i, self.features, "adjoint") from error
+        return self.steps.adjoint(i, parts, counts)
 
     def step(self, w: Vector, i: int, loss_weight: float, scale: Scale = 1.0) -> Step:
         """Loss-augmented inference for instance i at the weights scale * w.
 
         Raises OracleError, naming the sample, where an exact oracle's answer scores below the true output.
         """
-        if self.fused is not None and (self.fused.takes_groups or not isinstance(scale, GroupScales)):
-            idx, val = self._idx, self._val
-            n, loss, product = self.fused.step_into(w, scale, i, loss_weight, idx, val)
-            violation = loss_weight * loss - product
-            if violation < 0.0 and violation < doubtful(loss_weight * loss):
-                self._confirm(w, i, loss_weight, scale)
-            return Step(SparseVector(idx[:n], val[:n]), loss, violation, violation)
-        costs = self._costs.of(i)
-        augmented = self.inference.augmented(w, i, scale, costs[1], loss_weight)
-        return self._step_to(self.inference.best(augmented, i), augmented, costs, w, i, loss_weight, scale)
+        return self.steps.one(w, i, loss_weight, scale)
 
     def visits(self) -> Visits | None:
         """What stands in for `step` and the update of an online trainer, many instances a call; None without such code."""
-        found: Visits | None = getattr(self.fused or self._blocks, "visit", None)
-        return found
-
-    def _step_to(
-        self, answer: tuple[Labels, float | None], augmented: Scores, costs: tuple[float, Scores], w: Vector, i: int,
-        loss_weight: float, scale: Scale = 1.0,
-    ) -> Step:  # fmt: skip
-        """The step of instance i towards what the oracle found at the scores `augmented`."""
-        (labels, bound), (constant, ell) = answer, costs
-        compare = kernels()[0]
-        found = asked_parts(self.oracle, i, labels, self.shapes[i])
-        fits, loss, gap, size, at, counts = compare(self.parts[i], found, constant, ell, augmented)
-        if not fits:
-            self._refuse_parts(i)
-        if loss < 0.0:
-            self.refuse_negative(i, loss, found)
-        difference = self.adjoint(i, at, counts)
-        # from the difference, not from the scores: so compiled and plain steps agree to the last bit
-        margin = loss_weight * loss
-        scored = gap + margin, size + abs(margin) + abs(loss_weight) * FREE * (1.0 + abs(constant))
-        violation = margin - checked_product(self.features, i, (at, counts), scored, difference, w, scale)
-        if not isfinite(violation):
-            raise DataError(f"sample {i}: the features of the output found, or the weights, are not finite numbers")
-        if violation < doubtful(margin):
-            self.refuse_contradiction(i, augmented, found, bound)
-        if bound is None:
-            return Step(difference, loss, violation, violation)
-        truth = float(augmented[self.parts[i]].sum())  # its loss is zero: costs . mu(truth) = -constant, which cancels
-        if not violation <= bound - truth < inf:  # False for NaN
-            checked_bound(self.oracle, "argmax_bound", i, bound, augmented[found])
-        return Step(difference, loss, violation, max(violation, bound - truth))
-
-    def _look(self, w: Vector, loss_weight: float, answer: tuple[Labels, float | None], scores: Scores, i: int) -> None:
-        """Raise what a single step raises for what the oracle found in a batch."""
-        self._step_to(answer, scores, self._costs.of(i), w, i, loss_weight)
+        return self.steps.visits()
 
     def refuse_contradiction(self, i: int, scores: Scores, found: npt.NDArray[np.int64], bound: float | None = None) -> None:
         """OracleError where the parts `found`, or `bound`, are said to be best at `scores`, but the true output is better."""
@@ -321,26 +236,9 @@ class Task:
         constant, ell = self.costs(i)
         self._costs.refuse_negative(i, loss, constant, ell[found])
 
-    def _confirm(self, w: Vector, i: int, loss_weight: float, scale: Scale = 1.0) -> None:
-        """Look at one instance by plain calls, where a compiled step seems to contradict itself: it may be rounding."""
-        augmented = self.scores(w, i, scale) + loss_weight * self.costs(i)[1]
-        labels, bound = self.infer(augmented, i)
-        self.refuse_contradiction(i, augmented, self.parts_found(i, labels), bound)
-
     def soft_step(self, w: Vector, i: int, scale: Scale = 1.0) -> Step:
         """phi(x_i, y_i) - E[phi(x_i, y)], and -log p(y_i | x_i), at the weights scale * w (needs `marginals`)."""
-        theta = self.scores(w, i, scale)
-        log_z, mu = self.marginals(theta, i)
-        truth = running_sum(theta[self.parts[i]])
-        refuse_marginals(self.oracle, i, log_z, theta[self.parts[i]])
-        value = max(log_z - truth, 0.0)
-        error = -mu
-        np.add.at(error, self.parts[i], 1.0)
-        at = np.flatnonzero(error)
-        counts = at, error[at]
-        difference, scored = self.adjoint(i, *counts), kernels()[1](np.ascontiguousarray(theta, np.float64), *counts)
-        checked_product(self.features, i, counts, scored, difference, w, scale)
-        return Step(difference, 0.0, value, value)
+        return self.steps.soft(w, i, scale)
 
     def marginals(self, scores: Scores, i: int) -> tuple[float, npt.NDArray[np.float64]]:
         """(log partition function, expected part counts) of instance i at given part scores."""
@@ -348,37 +246,19 @@ class Task:
 
     def log_losses(self, w: Vector, shares: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """-log p(y_i | x_i) of every instance, and the dense gradient of their sum weighed by `shares`."""
-        if self.fused is not None and hasattr(self.fused, "log_losses"):
-            found: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]] = self.fused.log_losses(w, shares)
-            return found
-        if self._blocks is not None and self._blocks.sums:
-            return self._blocks.log_losses(w, shares, lambda i: self.soft_step(w, i))
-        return summed_losses(self.dim, shares, lambda i: self.soft_step(w, i))
+        return self.steps.log_losses(w, shares)
 
     def squared_gradients(self, w: Vector, shares: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """sum_i shares_i g_i^2, g_i the gradient of -log p(y_i | x_i), squared weight by weight: dense, float64."""
-        own = getattr(self.fused, "squared_gradients", None)
-        return summed_squares(self.dim, shares, lambda i: self.soft_step(w, i)) if own is None else np.asarray(own(w, shares))
+        return self.steps.squared_gradients(w, shares)
 
     def terms(self, w: Vector, rows: npt.ArrayLike, shares: npt.ArrayLike | None = None, *, loss_weight: float = 1.0) -> Terms:
         """The steps of these rows summed up, weighed by `shares` (ones if not given), and the numbers of each row."""
-        size = len(self), self.dim
-        if self._blocks is not None and (run := one_run(rows, len(self))) is not None:
-            blocks = self._blocks.blocks(w, loss_weight, partial(self._look, w, loss_weight), run.start, run.stop)
-            return summed_blocks(size, run, shares, blocks, loss_weight, self.n_jobs)
-        return summed(size, rows, shares, lambda i: self.step(w, i, loss_weight), lambda step: loss_weight * step.loss)
+        return self.steps.terms(w, rows, shares, loss_weight)
 
     def violations(self, w: Vector, loss_weight: float) -> npt.NDArray[np.float64]:
         """The bound on the violation of each instance."""
-        if self.fused is not None:
-            _, losses, values = self.fused.sweep(w, 1.0, 0, len(self), loss_weight)
-            excess = values - doubtful(loss_weight * losses)
-            if len(excess) and excess.min() < 0.0:
-                self._confirm(w, int(excess.argmin()), loss_weight)
-            return values
-        if self._blocks is not None:
-            return self._blocks.violations(w, loss_weight, partial(self._look, w, loss_weight))
-        return np.array([self.step(w, i, loss_weight).bound for i in range(len(self))])
+        return self.steps.violations(w, loss_weight)
 
     def sample_with_priors(self) -> int | None:
         """The first instance with fixed scores that do more than forbid; None where there is none."""

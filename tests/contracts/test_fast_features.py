@@ -149,21 +149,10 @@ class AddSpread(Plain):
         out += mu @ self.rows[i]
 
 
-class ScoreInto(Plain):
-    """Working memory with something left in it."""
-
-    def block_scratch(self, start, stop):
-        return np.ones(4)
-
-    def score_into(self, w, scale, start, stop, places, out, scratch):
-        for i in range(start, stop):
-            out[places[i - start] : places[i - start + 1]] = scale * self.scores(w, i) + scratch
-
-
 BROKEN = [
     (OneOfForty, "adjoint"), (Outside, "sparse"), (Dropout, "nondeterminism"), (Block, "score_block"), (NoFixed, "score_block"),
     (AdjointBlock, "adjoint_block"), (Total, "total"), (Spread, "spread"), (Flush, "flush"), (Groups, "group_scores"),
-    (Take, "take"), (Added, "with_scores"), (AddSpread, "add_spread"), (ScoreInto, "score_into"),
+    (Take, "take"), (Added, "with_scores"), (AddSpread, "add_spread"),
 ]  # fmt: skip
 
 

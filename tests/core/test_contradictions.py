@@ -10,6 +10,7 @@ from structpred.core.costs import GridCosts, PartCosts
 from structpred.core.oracle import Oracle
 from structpred.errors import DataError, OracleError, ParameterError
 from structpred.features.parts import PartFeatures
+from structpred.fused.chains import ChainSteps
 from structpred.models import StructuredPredictor
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.part_losses import ExtraParts, Hamming
@@ -207,7 +208,7 @@ def test_compiled_steps_serve_only_what_they_were_written_for() -> None:
             return ChainOracle().argmax(-scores, shape)
 
     good = chains(Hamming())
-    assert good.fused is not None
+    assert isinstance(good.steps, ChainSteps)
     with pytest.raises(OracleError, match=r"sample 0: Worst\.argmax gave"):
         Task(good.features, Worst(), good.labels, good.shapes, Hamming())
 
@@ -215,7 +216,7 @@ def test_compiled_steps_serve_only_what_they_were_written_for() -> None:
         def argmax(self, scores: Any, shape: Any) -> Any:
             return ChainOracle().argmax(scores, shape)
 
-    assert Task(good.features, Same(), good.labels, good.shapes, Hamming()).fused is None
+    assert not isinstance(Task(good.features, Same(), good.labels, good.shapes, Hamming()).steps, ChainSteps)
 
 
 class Careless(AssignmentOracle):

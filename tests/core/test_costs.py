@@ -13,6 +13,7 @@ from structpred.core.costs import GridCosts, PartCosts, TaskCosts
 from structpred.core.oracle import Oracle
 from structpred.errors import CheckpointError, LossError, ParameterError
 from structpred.features.parts import PartFeatures
+from structpred.fused.chains import ChainSteps
 from structpred.models import ChainLabeler, DependencyParser, StructuredPredictor
 from structpred.objectives.part_losses import Hamming, LabelCosts
 from structpred.oracles.assignment import AssignmentOracle
@@ -70,7 +71,7 @@ def test_a_subclassed_loss_is_obeyed_by_trees() -> None:
 def test_costs_of_label_pairs_are_obeyed() -> None:
     """A loss that is no grid is trained by plain steps, which weigh every part of it."""
     task = chains(Pairs())
-    assert task.fused is None
+    assert not isinstance(task.steps, ChainSteps)
     for i in range(len(task)):
         constant, ell = task.costs(i)
         best = max(

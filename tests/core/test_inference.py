@@ -161,11 +161,11 @@ class Zeros:
 def test_compiled_code_is_registered_from_above(monkeypatch: pytest.MonkeyPatch) -> None:
     """A line of one's own serves features and oracles that meet; the core finds chains without importing them."""
     features, oracle, shapes = rows_of_parts()
-    assert welds.find("steps", *chains()[:2]) is not None
-    assert welds.find("steps", features, oracle) is None
+    assert welds.find("pair", *chains()[:2]) is not None
+    assert welds.find("pair", features, oracle) is None
 
     names = [f"{kind.__module__}:{kind.__qualname__}" for kind in (Zeros, type(features), type(oracle))]
-    own = welds.Weld("steps", names[0], names[1], ("scores",), (names[2],), ("argmax",))
+    own = welds.Weld("pair", names[0], names[1], ("scores",), (names[2],), ("argmax",))
     monkeypatch.setattr(welds, "TABLE", list(welds.TABLE))
     welds.register(own)
     assert not Inference(features, oracle, shapes).decode(weights(features))[0].any()

@@ -8,6 +8,7 @@ from partial_cases import STRUCTURES, partial
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.errors import DataError, InfeasibleError, ParameterError
+from structpred.fused.chains import ChainSteps
 from structpred.objectives.part_losses import ExtraParts, Hamming, LabelCosts
 from structpred.task.added_scores import AddedScores
 from structpred.task.partial_task import PartialTask
@@ -79,7 +80,7 @@ def test_sets_take_compiled_steps():
         )
         for compiled in (True, False)
     )  # fmt: skip
-    assert task.fused is not None
+    assert isinstance(task.steps, ChainSteps)
     for k in range(5):
         w = rng.normal(size=task.dim)
         np.testing.assert_allclose(task.violations(w, 1.0), plain.violations(w, 1.0), rtol=1e-12)

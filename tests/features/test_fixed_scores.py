@@ -7,6 +7,7 @@ from structpred.core.fixed_scores import FORBIDDEN
 from structpred.data.sequences import PackedSequences
 from structpred.features.fixed_scores import FixedScores
 from structpred.features.sequences import SequenceFeatures
+from structpred.fused.chains import ChainSteps
 from structpred.objectives.part_losses import Hamming
 from structpred.oracles.chain import ChainOracle
 from structpred.task.task import Task
@@ -50,7 +51,8 @@ def test_compiled_and_plain_paths_agree() -> None:
         one, other = made(fixed), made(fixed, compiled=False)
         w = rng.normal(size=one.dim)
         w.reshape(-1, 8)[:, 3:] = 0.0
-        best = one.fused.sweep(w, 1.0, 0, 3, 1.0)[0]
+        assert isinstance(one.steps, ChainSteps)
+        best = one.steps.pair.sweep(w, 1.0, one.steps.aim, 0, 3, 1.0, 1)[0]
         listed = np.concatenate([other.argmax(w, i, 1.0) for i in range(3)])
         assert np.array_equal(best, listed)
         for a, b in zip(

@@ -8,10 +8,13 @@ import pytest
 
 from structpred.core.costs import GridCosts
 from structpred.core.fixed_scores import FORBIDDEN
-from structpred.errors import DataError, InfeasibleError, OracleError
+from structpred.core.sparse import SparseVector
+from structpred.errors import InfeasibleError, OracleError
 from structpred.features.arcs import ArcCandidates, ArcFeatures
 from structpred.features.fixed_scores import FixedParts
 from structpred.features.parts import PartFeatures
+from structpred.fused import _tree_kernels
+from structpred.fused.trees import TreeSteps
 from structpred.io.templates.arc_featurizer import ArcFeaturizer
 from structpred.io.templates.arc_template_sets import default_templates
 from structpred.io.treebanks.treebank import Sentence, Treebank
@@ -21,7 +24,8 @@ from structpred.objectives.part_losses import Hamming
 from structpred.oracles.arborescence import ArborescenceOracle
 from structpred.oracles.projective import ProjectiveOracle
 from structpred.task import inference
-from structpred.task.fast.block_steps import BlockSteps
+from structpred.task.fast.part_steps import PartSteps
+from structpred.task.plain_steps import PlainSteps
 from structpred.task.task import Task
 from structpred.trainers.arow import AROW
 from structpred.trainers.bcfw import BCFW
@@ -125,8 +129,8 @@ def tree_task(
 def pair(oracle: Any, rules: str = "none", **options: Any) -> tuple[Task, Task]:
     """The task with compiled steps, and the same one without."""
     compiled, plain = (tree_task(oracle, rules, compiled=flag, **options) for flag in (True, False))
-    assert isinstance(compiled.fused, BlockSteps)
-    assert plain.fused is None
+    assert isinstance(compiled.steps, TreeSteps)
+    assert type(plain.steps) is PlainSteps
     return compiled, plain
 
 
@@ -223,7 +227,7 @@ def test_the_gradient_of_log_losses_is_that_of_finite_differences(kind: str) -> 
 @every_kind
 @pytest.mark.parametrize("rules", RULES)
 def test_threads_and_blocks_change_nothing(kind: str, rules: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Heads, losses and violations of a sweep are bit-identical on 1, 2 and 8 threads, in large blocks and in small ones."""
+    """The violations of a sweep are bit-identical on 1, 2 and 8 threads, in large blocks and in small ones."""
     lengths = LENGTHS * 7
     w = 0.5 * np.random.default_rng(4).normal(size=tree_task(TREES[kind]).dim)
     found = []
@@ -231,15 +235,9 @@ def test_threads_and_blocks_change_nothing(kind: str, rules: str, monkeypatch: p
         monkeypatch.setattr(inference, "BLOCK", block)
         for n_jobs in (1, 2, 8):
             task = tree_task(TREES[kind], rules, lengths=lengths, n_jobs=n_jobs)
-            assert isinstance(task.fused, BlockSteps)
-            assert task.fused.n_jobs == n_jobs
-            whole = task.fused.sweep(w, 0.7, 0, len(task), 1.0)
-            part = task.fused.sweep(w, 0.7, 5, 40, 1.0)
-            first, last = sum(lengths[:5]), sum(lengths[:40])
-            for all_of, some in zip((whole[0][first:last], whole[1][5:40], whole[2][5:40]), part, strict=True):
-                assert all_of.tobytes() == some.tobytes()
-            found.append([array.tobytes() for array in whole])
-    assert all(one == found[0] for one in found)
+            assert isinstance(task.steps, TreeSteps)
+            found.append(task.violations(w, 1.0).tobytes())
+    assert len(set(found)) == 1
 
 
 @pytest.mark.parametrize("trainer", [BCFW, LBFGS])
@@ -258,10 +256,9 @@ def test_training_does_not_depend_on_threads(trainer: Any) -> None:
 def test_losses_without_one_cost_keep_to_the_plain_calls() -> None:
     """A loss that does not cost the same for every wrong head has no compiled steps, openly; its steps find it all the same."""
     task = tree_task(ArborescenceOracle(), loss=FarCosts())
-    assert task.fused is None
+    assert type(task.steps) is PartSteps
     step = task.step(np.zeros(task.dim, np.float32), 4, 1.0)
     assert step.loss > 26  # at zero weights it is the loss that is maximised: farther away than one place each
-    assert tree_task(ArborescenceOracle(), loss=FarCosts(), compiled=False).fused is None
 
 
 @every_kind
@@ -269,31 +266,21 @@ def test_other_features_keep_to_the_plain_calls(kind: str) -> None:
     """Trees over rows of numbers have no compiled steps."""
     features = PartFeatures([np.eye(6), np.eye(6)])
     task = Task(features, TREES[kind], [[2, 0], [0, 1]], [(2,), (2,)], Hamming())
-    assert task.fused is None
+    assert type(task.steps) is PartSteps
 
 
 @every_kind
 def test_sentences_without_a_tree_are_named(kind: str) -> None:
     """A sweep over a sentence whose constraints leave no tree raises InfeasibleError with its number."""
-    task = tree_task(TREES[kind])
-    assert isinstance(task.features, ArcFeatures)
     n = LENGTHS[6]
     barred = np.zeros((n, n + 1))
     barred[:, 0] = FORBIDDEN
-    task.features.fixed = FixedParts([None] * 6 + [barred.ravel()] + [None] * 3)
     for n_jobs in (1, 2):
-        task.fused.n_jobs = n_jobs  # type: ignore[union-attr]
+        task = tree_task(TREES[kind], n_jobs=n_jobs)
+        assert isinstance(task.features, ArcFeatures)
+        task.features.fixed = FixedParts([None] * 6 + [barred.ravel()] + [None] * 3)
         with pytest.raises(InfeasibleError, match="sample 6: no tree satisfies the constraints"):
             task.violations(np.zeros(task.dim), 1.0)
-
-
-def test_heads_that_are_too_few_are_refused() -> None:
-    """As many heads and token weights as words."""
-    task = tree_task(ArborescenceOracle())
-    with pytest.raises(DataError, match="65 positions but 64 labels"):
-        BlockSteps(task.inference, [np.zeros(64, np.int64)], 1.0, None)
-    with pytest.raises(DataError, match="3 token weights"):
-        BlockSteps(task.inference, [np.zeros(65, np.int64)], 1.0, [np.ones(3)])
 
 
 @pytest.mark.parametrize("compiled", [True, False])
@@ -308,19 +295,21 @@ def test_taken_sentences_are_the_steps_of_the_whole(compiled: bool) -> None:
         assert (a.difference.values.tobytes(), a.loss, a.violation) == (b.difference.values.tobytes(), b.loss, b.violation)
 
 
-def test_differences_that_are_not_those_of_the_scores_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A step compares the difference that features write with the scores that they write, and names sample and features."""
-    task = tree_task(ArborescenceOracle())
-    assert isinstance(task.features, ArcFeatures)
-    assert isinstance(task.fused, BlockSteps)
-    w, right = np.random.default_rng(1).normal(size=task.dim).astype(np.float32), task.features.emit_difference
+def test_a_step_whose_two_sums_differ_is_taken_by_plain_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The compiled step compares what the difference of features is worth with the scores; the plain one names what differs."""
+    task, asked = tree_task(ArborescenceOracle()), []
+    w, right, plain = np.random.default_rng(1).normal(size=task.dim).astype(np.float32), _tree_kernels.step_tree, PlainSteps.one
+    monkeypatch.setattr(PlainSteps, "one", lambda *given: asked.append(given[2]) or plain(*given))
     task.step(w, 3, 1.0)
+    assert asked == []
 
-    def bent(truth: Any, found: Any, idx: Any, val: Any, scratch: Any) -> int:
-        n = right(truth, found, idx, val, scratch)
-        val[:n] *= 1.01
-        return n
+    def bent(*given: Any) -> Any:
+        finite, n, loss, product, gap, size = right(*given)
+        return finite, n, loss, 1.01 * product, gap, size
 
-    monkeypatch.setattr(task.features, "emit_difference", bent)
+    monkeypatch.setattr(_tree_kernels, "step_tree", bent)
+    task.step(w, 3, 1.0)
+    assert asked == [3]
+    monkeypatch.setattr(task.features, "adjoint", lambda i, parts, counts: SparseVector(parts, 1.01 * counts))
     with pytest.raises(OracleError, match=r"sample 3: .*ArcFeatures.*check_feature_map"):
         task.step(w, 3, 1.0)

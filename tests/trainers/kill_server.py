@@ -80,9 +80,7 @@ def run(case: str, folder: Path, resume: bool) -> Result:
     if name in ("labels", "graphs") or name.startswith("rows"):
         return estimated(name, passes, folder / "run.ckpt", resume)
     task = chain_task(n=150 if streamed else 100, weighted=True)
-    task.n_jobs = threads
-    if task.fused is not None:
-        task.fused.n_jobs = threads
+    task.n_jobs = task.inference.n_jobs = threads
     settings = RunSettings(
         max_iter=passes, check_every=20, seed=1, checkpoint=folder / "run.ckpt", checkpoint_seconds=EVERY, resume=resume
     )

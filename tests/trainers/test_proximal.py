@@ -36,7 +36,7 @@ def grouped_task(seed=0, **options):
     data = replace(features.data, groups=np.array([0, 3, 6, 9, 12]), group_names=("a", "b", "c", "d"))
     new = SequenceFeatures(data, features.n_labels, dtype=features.dtype)
     return Task(new, task.oracle, task.labels, task.shapes, task.loss, token_weights=task.token_weights,
-                sample_weight=task.sample_weight, compiled=task.fused is not None)  # fmt: skip
+                sample_weight=task.sample_weight, compiled=task.inference.compiled)  # fmt: skip
 
 
 def naive(prob, n_passes, seed, eta0, radius=None):

@@ -52,14 +52,14 @@ def made(problem: Problem, trainer: Any, settings: RunSettings = SETTINGS) -> li
 
 def calls_of(task: Task, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many instances each compiled call visits, from now on."""
-    seen, visit = [], task.fused.visit
+    seen, visit = [], task.steps.visit
 
     def counted(*arguments: Any) -> tuple[int, bool]:
         found = visit(*arguments)
         seen.append(found[0])
         return found
 
-    monkeypatch.setattr(task.fused, "visit", counted)
+    monkeypatch.setattr(task.steps, "visit", counted)
     return seen
 
 
@@ -85,11 +85,11 @@ def test_a_call_that_ends_early_changes_nothing(name: str, monkeypatch: pytest.M
     """A call stops where its work is enough, and leaves steps in doubt to the plain update: the bits stay."""
     task = chain_task(1, n=80)
     whole = made(Problem(task, MarginRescaling(), 0.1), TRAINERS[name]())
-    task.fused.most = 7
+    task.steps.most = 7
     seen = calls_of(task, monkeypatch)
     assert made(Problem(task, MarginRescaling(), 0.1), TRAINERS[name]()) == whole
     assert max(seen) <= 7
-    monkeypatch.setattr(task.fused, "visit", lambda items, moves, weight: (0, False))
+    monkeypatch.setattr(task.steps, "visit", lambda items, moves, weight: (0, False))
     assert made(Problem(task, MarginRescaling(), 0.1), TRAINERS[name]()) == whole
 
 
@@ -119,14 +119,14 @@ def test_a_run_stopped_between_calls_ends_the_same(name: str, tmp_path, monkeypa
     monkeypatch.setattr(plain, "visits", lambda: None)
     whole = made(Problem(task, MarginRescaling(), 0.1), TRAINERS[name]())
     settings = replace(SETTINGS, checkpoint=tmp_path / "run.ckpt")
-    seen, counted = calls_of(task, monkeypatch), task.fused.visit
+    seen, counted = calls_of(task, monkeypatch), task.steps.visit
 
     def signalled(*arguments: Any) -> tuple[int, bool]:
         if len(seen) == 4:  # the second of the second pass
             signal.raise_signal(signal.SIGTERM)
         return counted(*arguments)
 
-    monkeypatch.setattr(task.fused, "visit", signalled)
+    monkeypatch.setattr(task.steps, "visit", signalled)
     broken = train(Problem(task, MarginRescaling(), 0.1), TRAINERS[name](), settings)
     assert (broken.stop_reason, broken.progress.position, len(seen)) == ("interrupted", 128, 5)
     saved = (tmp_path / "run.ckpt").read_bytes()

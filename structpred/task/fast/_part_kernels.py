@@ -18,6 +18,35 @@ def augment(scores, costs, loss_weight, out):
 
 
 @njit(cache=True, nogil=True, borrows=True)
+def add_grid(grid, first, last, places, loss_weight, out):
+    """out[places[i - first]:] += loss_weight times what the labels of instance i cost, at each of its positions (`FlatGrid`)."""
+    starts, widths, gold, rows, weights, table = grid
+    for i in range(first, last):
+        for t in range(starts[i], starts[i + 1]):
+            at = places[i - first] + (t - starts[i]) * widths[i]
+            if table.shape[0] > 0:
+                for label in range(widths[i]):
+                    out[at + label] += loss_weight * (weights[t] * table[rows[t], label])
+                continue
+            extra = loss_weight * weights[t]
+            for label in range(widths[i]):
+                if label != gold[t]:
+                    out[at + label] += extra
+
+
+@njit(cache=True, nogil=True, borrows=True)
+def grid_loss(grid, i, labels):
+    """What these labels of instance i cost."""
+    starts, _, gold, rows, weights, table = grid
+    loss = 0.0
+    for t in range(starts[i], starts[i + 1]):
+        label = labels[t - starts[i]]
+        if label != gold[t]:
+            loss += weights[t] * table[rows[t], label] if table.shape[0] > 0 else weights[t]
+    return loss
+
+
+@njit(cache=True, nogil=True, borrows=True)
 def merge(truth, found, idx, val):
     """truth - found as pairs, for parts that ascend; -1 for others, else the number of pairs."""
     a = 0

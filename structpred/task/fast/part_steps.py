@@ -4,43 +4,49 @@ They serve every oracle with `argmax_batch`, whatever its parts and the loss are
 bit. They run on threads where features and oracle have compiled calls for blocks; the results do not depend on their number.
 """
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from structpred.core.costs import TaskCosts
+from structpred.core.costs import FlatGrid, TaskCosts
 from structpred.core.feature_map import FeatureMap
-from structpred.core.oracle import Labels
 from structpred.core.own_code import blamed
 from structpred.core.packing import marginals_batch, parts_batch
 from structpred.core.sparse import SparseVector
 from structpred.core.stand_ins import stand_in
 from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
+from structpred.runtime.memory import check_fits
 from structpred.runtime.ranges import ends_of
-from structpred.task.fast import welds
 from structpred.task.inference import Inference
-from structpred.task.steps import Visits
+from structpred.task.plain_steps import PlainSteps
+from structpred.task.steps import Terms
 from structpred.task.task_checks import checked_bound, doubtful
-from structpred.task.terms import Block, added
+from structpred.task.terms import Block, added, one_run, summed_blocks
 from structpred.task.two_ways import DRIFT, FREE, refuse_two_ways
 
 #: what must be as it was written for compiled calls to stand in for it
 _FEATURES, _ORACLE = ("adjoint", "n_parts"), ("parts", "n_parts")
+log = logging.getLogger("structpred.core")
 
 
-#: looks at the answer (labels, bound) for instance i, found at these scores, as a single step does, and raises what that raises
-Confirm = Callable[[tuple[Labels, float | None], Floats, int], Any]
+def steps_of(inference: Inference, parts: Sequence[Integers], costs: TaskCosts) -> PlainSteps:
+    """The fastest steps that there are for features and oracle, towards outputs with these parts."""
+    steps: PlainSteps | None = inference.welded("steps", inference, parts, costs)
+    if steps is None:
+        log.info(
+            "no single steps were compiled for %s and %s", type(inference.features).__name__, type(inference.oracle).__name__
+        )
+    return steps or (PartSteps if inference.batched else PlainSteps)(inference, parts, costs)
 
 
-class PartSteps:
-    """The steps of blocks of instances whose true outputs have these parts."""
-
-    def __init__(self, inference: Inference, parts: Sequence[Integers], costs: TaskCosts) -> None:
-        self.inference, self.parts, self.costs = inference, parts, costs
+class PartSteps(PlainSteps):
+    """Steps in blocks; those of single instances are plain."""
 
     @cached_property
     def truth(self) -> Integers:
@@ -53,38 +59,51 @@ class PartSteps:
         return ends_of(np.array([len(own) for own in self.parts], dtype=np.int64))
 
     @cached_property
-    def visit(self) -> Visits | None:
-        """Many steps with an online trainer's moves in one call, where such code was written for features and oracle."""
-        found: Visits | None = welds.find("visits", self.inference.features, self.inference.oracle, self)
-        return found
+    def grid(self) -> FlatGrid | None:
+        """The costs, where they are one grid for all instances: they are written when they are needed."""
+        return self.costs.flat_grid()
 
     def _jobs(self, *methods: str) -> int:
         """Threads: code of a user's own may not be ready for more than one."""
-        ready = self.inference.scores_blocks and stand_in(self.inference.features, "adjoint_block", _FEATURES) is not None
-        ready = ready and all(stand_in(self.inference.oracle, name, _ORACLE) is not None for name in methods)
+        ready = self.inference.scores_blocks and stand_in(self.features, "adjoint_block", _FEATURES) is not None
+        ready = ready and all(stand_in(self.oracle, name, _ORACLE) is not None for name in methods)
         return self.inference.n_jobs if ready else 1
 
-    def violations(self, w: Vector, loss_weight: float, confirm: Confirm) -> Floats:
+    def terms(self, w: Vector, rows: npt.ArrayLike, shares: npt.ArrayLike | None, loss_weight: float) -> Terms:
+        """Of neighbours, from their blocks."""
+        if (run := one_run(rows, len(self.inference))) is None:
+            return super().terms(w, rows, shares, loss_weight)
+        blocks = self._on_threads(partial(self._block, w, loss_weight), run.start, run.stop)
+        return summed_blocks((len(self.inference), self.features.dim), run, shares, blocks, loss_weight, self.inference.n_jobs)
+
+    def violations(self, w: Vector, loss_weight: float) -> Floats:
         """The bound on the violation of each instance."""
-        call = partial(self._block, w, loss_weight, confirm)
+        call = partial(self._block, w, loss_weight)
         return np.concatenate(list(self._on_threads(lambda *block: call(*block).bounds, 0, len(self.inference))))
 
-    def blocks(self, w: Vector, loss_weight: float, confirm: Confirm, start: int, stop: int) -> Iterator[Block]:
-        """The steps of instances start..stop-1, in order."""
-        return self._on_threads(partial(self._block, w, loss_weight, confirm), start, stop)
-
     def _on_threads(self, call: Callable[[int, int, Integers], Any], start: int, stop: int) -> Iterator[Any]:
-        self.costs.of(0)  # all are written before threads ask for them
+        if self.grid is None:
+            self.costs.of(0)  # all are written before threads ask for them
         return self.inference.in_blocks(call, start, stop, self._jobs(self.inference.batch_method, "parts_batch"))
 
-    def _block(self, w: Vector, loss_weight: float, confirm: Confirm, first: int, last: int, places: Integers) -> Block:
+    def _costs_of(self, first: int, last: int, places: Integers) -> tuple[Floats, Floats]:
+        """(constants, part costs, flat) of a block."""
+        from structpred.task.fast._part_kernels import add_grid
+
+        if self.grid is None:
+            return self.costs.block(first, last)
+        out = np.zeros(places[-1])
+        add_grid(self.grid, first, last, places, 1.0, out)
+        return np.zeros(last - first), out
+
+    def _block(self, w: Vector, loss_weight: float, first: int, last: int, places: Integers) -> Block:
         from structpred.task.fast._part_kernels import compare_each
 
-        constants, costs = self.costs.block(first, last)
+        constants, costs = self._costs_of(first, last, places)
         scores = self.inference.score_block(w, 1.0, first, last, places)
         scores += loss_weight * costs
         labels, label_ends, bounds = self.inference.best_of_block(scores, first, last, places)
-        found, found_ends = parts_batch(self.inference.oracle, labels, label_ends, self.inference.shapes[first:last], first)
+        found, found_ends = parts_batch(self.oracle, labels, label_ends, self.inference.shapes[first:last], first)
         (losses, gaps, sizes), ends = np.empty((3, last - first)), np.empty(last - first + 1, np.int64)
         outputs = self.truth, self.ends[first : last + 1], found, found_ends
         into = places, losses, gaps, sizes, ends
@@ -92,11 +111,11 @@ class PartSteps:
 
         def look(k: int) -> None:
             answer = labels[label_ends[k] : label_ends[k + 1]], None if bounds is None else float(bounds[k])
-            confirm(answer, scores[places[k] : places[k + 1]], first + k)
+            self.towards(answer, scores[places[k] : places[k + 1]], w, first + k, loss_weight)
 
         if wrong >= 0:
             look(wrong)
-        products, pairs = checked_block(self.inference.features, w, first, parts, counts, ends, gaps, sizes)
+        products, pairs = checked_block(self.features, w, first, parts, counts, ends, gaps, sizes)
         # from the differences, not from the scores: so sweeps and single steps agree to the last bit
         violations = loss_weight * losses - products
         block = Block(first, losses, violations, violations, *pairs)
@@ -111,39 +130,45 @@ class PartSteps:
         above = bounds - np.array(truths)
         for k in np.flatnonzero(~((block.violations <= above) & (above < np.inf))).tolist():  # False for NaN
             own = scores[places[k] :][found[ends[k] : ends[k + 1]]]
-            checked_bound(self.inference.oracle, "argmax_bound_batch", block.first + k, float(bounds[k]), own)
+            checked_bound(self.oracle, "argmax_bound_batch", block.first + k, float(bounds[k]), own)
         return np.array(np.maximum(block.violations, above))
 
-    @property
-    def sums(self) -> bool:
-        """Whether `log_losses` is there: the oracle has a compiled `marginals_batch`."""
-        return stand_in(self.inference.oracle, "marginals_batch", ("marginals", "n_parts")) is not None
+    def log_losses(self, w: Vector, shares: Floats) -> tuple[Floats, Floats]:
+        """-log p(y_i | x_i) of every instance, and the gradient of their sum weighed by `shares`; added up in order.
 
-    def log_losses(self, w: Vector, shares: Floats, confirm: Callable[[int], Any]) -> tuple[Floats, Floats]:
-        """-log p(y_i | x_i) of every instance, and the gradient of their sum weighed by `shares`; added up in order."""
-        values, gradient = np.empty(len(self.inference)), np.zeros(self.inference.features.dim)
-        for block, here in added(gradient, self.soft_blocks(w, confirm), -shares, 0, self.inference.n_jobs):
+        A map's own `add_spread` adds part by part, and not what differs in order of the features: the last bits are its own.
+        """
+        values, gradient = np.empty(len(self.inference)), np.zeros(self.features.dim)
+        if (add := stand_in(self.features, "add_spread", _FEATURES)) is not None:
+            for i, size in enumerate(self.inference.sizes.tolist()):
+                check_fits(16 * size, f"the marginals of sample {i} with {size:,} parts")
+                values[i], _, error = self.errors(w, i)
+                add(i, error, -float(shares[i]), gradient)
+            return values, gradient
+        if stand_in(self.oracle, "marginals_batch", ("marginals", "n_parts")) is None:
+            return super().log_losses(w, shares)
+        for block, here in added(gradient, self._soft_blocks(w), -shares, 0, self.inference.n_jobs):
             values[here] = block.violations
         return values, gradient
 
-    def soft_blocks(self, w: Vector, confirm: Callable[[int], Any]) -> Iterator[Block]:
+    def _soft_blocks(self, w: Vector) -> Iterator[Block]:
         """phi(x_i, y_i) - E[phi(x_i, y)], with -log p(y_i | x_i) as the violation and no loss, of all instances, in order."""
         from structpred.task.fast._part_kernels import weigh_each
 
         def block(first: int, last: int, places: Integers) -> Block:
             scores = self.inference.score_block(w, 1.0, first, last, places)
             try:
-                log_zs, mu = marginals_batch(self.inference.oracle, scores, places, self.inference.shapes[first:last])
+                log_zs, mu = marginals_batch(self.oracle, scores, places, self.inference.shapes[first:last])
             except Exception:
                 for i in range(first, last):  # one by one, to say which sample it is
-                    confirm(i)
+                    self.soft(w, i)
                 raise
             lengths = np.diff(self.ends[first : last + 1])
             at = self.truth[self.ends[first] : self.ends[last]] + np.repeat(places[:-1], lengths)
             pieces = pairwise((self.ends[first : last + 1] - self.ends[first]).tolist())
             truths = np.array([np.add.accumulate(scores[at[a:b]])[-1] if a < b else 0.0 for a, b in pieces])
             for k in np.flatnonzero(~(log_zs - truths > doubtful(0.0))).tolist():
-                confirm(first + k)
+                self.soft(w, first + k)
             error = -mu
             np.add.at(error, at, 1.0)
             on = np.flatnonzero(error)
@@ -151,7 +176,7 @@ class PartSteps:
             parts = on - np.repeat(places[:-1], np.diff(ends))
             gaps, sizes = np.zeros((2, last - first))
             weigh_each(scores, on, error[on], ends, gaps, gaps, sizes, DRIFT)
-            _, found = checked_block(self.inference.features, w, first, parts, error[on], ends, gaps, sizes)
+            _, found = checked_block(self.features, w, first, parts, error[on], ends, gaps, sizes)
             values = np.maximum(log_zs - truths, 0.0)
             return Block(first, np.zeros(last - first), values, values, *found)
 

@@ -5,11 +5,13 @@ import copy
 import numpy as np
 import pytest
 
+from structpred.fused.chains import ChainSteps
 from structpred.models import ChainLabeler, GaussianProcessLabeler, KernelChainLabeler
 from structpred.models.chain.partial import partial_labels
 from structpred.models.chain.targets import LabelEncoder
 from structpred.models.chain.tasks import chain_task
 from structpred.objectives.part_losses import Hamming
+from structpred.task.plain_steps import PlainSteps
 
 LIST = ["linear", ("rbf", 0.5)]
 FORMS = {
@@ -58,9 +60,9 @@ def test_sets_in_kernel_form_take_compiled_steps():
     known = partial_labels(half)
     encoder = LabelEncoder.fit(known.known())
     task = chain_task(input_.fit_transform(sequences), half, encoder, Hamming(), None, partial=known)
-    assert task.fused is not None
+    assert isinstance(task.steps, ChainSteps)
     plain, rng = copy.copy(task), np.random.default_rng(0)
-    plain.fused = None
+    plain.steps = PlainSteps(task.inference, task.parts, task._costs)
     for _ in range(3):
         w = rng.normal(size=task.dim).astype(task.dtype)
         values = task.violations(w, 1.0)
