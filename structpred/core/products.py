@@ -1,11 +1,13 @@
 """Sums whose last digits depend on the vectors alone: for all that goes into weights, histories and certificates."""
 
-from functools import lru_cache
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from structpred.runtime.lazy_names import later
+
+_kernels = later("structpred.core._product_kernels")
 
 
 def dot(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> float:
@@ -44,10 +46,3 @@ def dot_of_differences(
 def add_multiple(out: npt.NDArray[Any], coef: float, vector: npt.NDArray[Any]) -> None:
     """out += coef * vector, in their own precision, without a vector in between. BLAS rounds once or twice, as the CPU does."""
     _kernels().add_multiple(out, out.dtype.type(coef), vector)
-
-
-@lru_cache(maxsize=1)
-def _kernels() -> ModuleType:
-    from structpred.core import _product_kernels
-
-    return _product_kernels

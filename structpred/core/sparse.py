@@ -5,6 +5,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from structpred.runtime.lazy_names import later
+
+_kernels = later("structpred.core._sparse_kernels")
+
 
 class SparseVector(NamedTuple):
     """Sorted unique int64 indices with float64 values, none of them zero."""
@@ -25,37 +29,27 @@ def coalesced(indices: npt.ArrayLike, values: npt.ArrayLike) -> SparseVector:
     >>> coalesced([3, 1, 3, 2], [1.0, 5.0, 2.0, 0.0])
     SparseVector(indices=array([1, 3]), values=array([5., 3.]))
     """
-    from structpred.core._sparse_kernels import coalesce
-
     idx = np.array(indices, dtype=np.int64)
     val = np.array(values, dtype=np.float64)
-    n = coalesce(idx, val, len(idx), np.empty_like(idx), np.empty_like(val))
+    n = _kernels().coalesce(idx, val, len(idx), np.empty_like(idx), np.empty_like(val))
     return SparseVector(idx[:n], val[:n])
 
 
 def sparse_dot(w: npt.NDArray[np.float64] | npt.NDArray[np.float32], vector: SparseVector) -> float:
     """The inner product of dense weights and a sparse vector, added in order in float64."""
-    from structpred.core._sparse_kernels import dot
-
-    return float(dot(w, vector.indices, vector.values))
+    return float(_kernels().dot(w, vector.indices, vector.values))
 
 
 def squared_norm(vector: SparseVector) -> float:
     """The sum of the squares of the values, added in order."""
-    from structpred.core._sparse_kernels import squared_norm as squared
-
-    return float(squared(vector.values))
+    return float(_kernels().squared_norm(vector.values))
 
 
 def weighted_square(weights: npt.NDArray[np.float64], vector: SparseVector) -> float:
     """The sum of weights[j] * value_j^2, added in order."""
-    from structpred.core._sparse_kernels import weighted_square as squared
-
-    return float(squared(weights, vector.indices, vector.values))
+    return float(_kernels().weighted_square(weights, vector.indices, vector.values))
 
 
 def add_sparse(v: npt.NDArray[np.float64], vector: SparseVector, coef: float) -> None:
     """v += coef * vector, in time proportional to the length of the vector."""
-    from structpred.core._sparse_kernels import add_into
-
-    add_into(v, vector.indices, vector.values, coef)
+    _kernels().add_into(v, vector.indices, vector.values, coef)

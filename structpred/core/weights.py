@@ -7,15 +7,16 @@ The weights are ``w = scale * v``. The average of the iterates w_1, w_2, ... wit
 where U[j] grows by A_{k-1} * delta each time v[j] changes by delta: a step costs only what it touches.
 """
 
-from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from structpred.core.sparse import SparseVector
 from structpred.errors import DataError
+from structpred.runtime.lazy_names import later
 
+_kernels = later("structpred.core._sparse_kernels")
 Vector = npt.NDArray[np.float64] | npt.NDArray[np.float32]
 
 
@@ -64,11 +65,10 @@ class Weights(NamedTuple):
 
     def add(self, delta: SparseVector, coef: float) -> None:
         """v += coef * delta, in time proportional to the length of delta."""
-        add_into, add_into_both = _kernels()
         if len(self.u):
-            add_into_both(self.v, self.u, delta.indices, delta.values, coef, coef * self.scaled_mass.item())
+            _kernels().add_into_both(self.v, self.u, delta.indices, delta.values, coef, coef * self.scaled_mass.item())
         else:
-            add_into(self.v, delta.indices, delta.values, coef)
+            _kernels().add_into(self.v, delta.indices, delta.values, coef)
 
     def include(self, rho: float) -> None:
         """Let the present weights enter the average with weight rho."""
@@ -100,11 +100,3 @@ class Weights(NamedTuple):
         for k in range(0, len(out), 1 << 18):  # in pieces: no second full-length float64 vector
             out[k : k + (1 << 18)] = (a * self.v[k : k + (1 << 18)].astype(np.float64) - self.u[k : k + (1 << 18)]) / r
         return out
-
-
-@lru_cache(maxsize=1)
-def _kernels() -> tuple[Any, Any]:
-    """What adds to one vector, or to two; looked up once: steps are many and short."""
-    from structpred.core._sparse_kernels import add_into, add_into_both
-
-    return add_into, add_into_both

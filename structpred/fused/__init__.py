@@ -22,7 +22,7 @@ _SEQUENCES, _POSITIONS, _ARC_MAP, _GRAPH_MAP = (
 
 register(
     Weld("pair", "structpred.fused.chains:chain_pair", _SEQUENCES, _FEATURES, _CHAINS, _ORACLE),
-    Weld("pair", "structpred.fused.positions:PositionPair", _POSITIONS, _FEATURES, _CHAINS, _ORACLE),
+    Weld("pair", "structpred.fused.chains:PositionPair", _POSITIONS, _FEATURES, _CHAINS, _ORACLE),
     Weld("steps", "structpred.fused.chains:chain_steps", _SEQUENCES, _FEATURES, _CHAINS, _ORACLE),
     Weld("steps", "structpred.fused.chains:chain_steps", _POSITIONS, _FEATURES, _CHAINS, _ORACLE),
     Weld("steps", "structpred.fused.trees:tree_steps", _ARC_MAP, _BLOCKS, _TREES, _ORACLE),

@@ -1,4 +1,4 @@
-"""Chains: scoring and decoding in one compiled call, and the training steps on top of it, over the features of sequences.
+"""Chains: scoring and decoding in one compiled call, and the training steps on top of it, over features of sequences or kernels.
 
 `ChainPair` and `ChainSteps` serve every kind of feature map whose parts are those of ChainOracle.
 """
@@ -16,9 +16,10 @@ from structpred.core.group_scales import GroupScales, Scale
 from structpred.core.oracle import Labels
 from structpred.core.sparse import SparseVector
 from structpred.core.types import Floats, Integers
-from structpred.core.weights import Vector
+from structpred.core.weights import Vector, check_length
 from structpred.errors import InfeasibleError
 from structpred.features.fixed_scores import FixedScores
+from structpred.features.positions import PositionFeatures
 from structpred.features.sequences import SequenceFeatures
 from structpred.oracles.chain import ChainOracle, SumScratch, best_scratch
 from structpred.runtime.entries import entry_of
@@ -89,18 +90,9 @@ class ChainSteps(PlainSteps):
             self._step = w, *self._step_for(w)
         _, table, step = self._step
         n, loss, product = step(
-            w,
-            table,
-            self.pair.factors(scale),
-            self.space,
-            i,
-            self.rule,
-            self.aim,
-            loss_weight,
-            self.scratch,
-            self.out,
+            w, table, self.pair.factors(scale), self.space, i, self.rule, self.aim, loss_weight, self.scratch, self.out,
             *self.pairs,
-        )
+        )  # fmt: skip
         violation = loss_weight * loss - product
         if violation < 0.0 and violation < doubtful(loss_weight * loss):
             super().one(w, i, loss_weight, scale)
@@ -148,7 +140,8 @@ class SequenceSteps(ChainSteps):
         """-log p(y_i | x_i) of every sequence, and the gradient of their sum weighed by `shares`: flat, float64.
 
         A block of sequences goes through forward-backward in pieces that do not depend on the number of threads; then the
-        gradient is gathered feature by feature, each in the order of its tokens. So it is the same for any n_jobs.
+        gradient is gathered feature by feature, each in the order of its tokens. So it is the same for any n_jobs, and its last
+        bits are not those of single sequences.
         """
         f = self.features
         values, gradient = np.empty(len(f.data)), np.zeros((f.n_rows, f.width))
@@ -315,6 +308,37 @@ class SequencePair(ChainPair):
 def chain_pair(features: SequenceFeatures, oracle: ChainOracle) -> SequencePair | None:
     """The pair of these two; None without transitions."""
     return SequencePair(features) if features.transitions else None
+
+
+class PositionPair(ChainPair):
+    """PositionFeatures and ChainOracle: factors of groups are no obstacle to compiled steps."""
+
+    takes_groups = True
+
+    def __init__(self, features: PositionFeatures, oracle: ChainOracle) -> None:
+        offsets, n_labels, n_kernels = features.offsets, features.n_labels, len(features.space.grams)
+        fixed = features.fixed or FixedScores.none(int(offsets[-1]), n_labels)
+        # every position wrong: its values twice, a transition, and start and stop
+        most_pairs = int(np.diff(offsets).max(initial=0)) * (2 * n_kernels + 2) + 4
+        space = features.groups, (features.space.n, n_labels, n_kernels)
+        super().__init__(features, offsets, n_labels, fixed, most_pairs, space)
+
+    def kernels(self) -> Any:
+        """Those of functions of kernels."""
+        from structpred.fused import _position_chain_kernels
+
+        return _position_chain_kernels
+
+    def table(self, w: Vector) -> Vector:
+        """The weights themselves: they hold the values of all functions."""
+        check_length(w, self.features.dim)
+        return w
+
+    def factors(self, scale: Scale) -> Floats:
+        """One factor a group."""
+        if isinstance(scale, GroupScales):
+            return np.ascontiguousarray(scale.factors, dtype=np.float64)
+        return np.full(len(self.features.groups) - 1, float(scale))
 
 
 def chain_steps(features: object, oracle: ChainOracle, inference: Inference, *more: Any) -> ChainSteps | None:

@@ -10,7 +10,8 @@ from structpred.core.sparse import sparse_dot
 from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.objectives.marginal_log_loss import MarginalLogLoss
-from structpred.task.steps import SoftTask, Step, TaskLike, Terms
+from structpred.task.steps import Step, TaskLike, Terms
+from structpred.task.task import Task
 from structpred.task.terms import summed
 
 
@@ -26,7 +27,7 @@ class LogLoss:
 
     def term(self, task: TaskLike, w: Vector, i: int, scale: Scale = 1.0) -> Step:
         """The gradient and the value of H_i at scale * w; value and bound are exact."""
-        return cast(SoftTask, task).soft_step(w, i, scale)
+        return cast(Task, task).soft_step(w, i, scale)
 
     def offset(self, step: Step) -> float:
         """There are no linear pieces, so there is nothing to offset."""
@@ -45,14 +46,14 @@ class LogLoss:
 
     def gradient(self, task: TaskLike, w: Vector, shares: Floats) -> tuple[Floats, Floats]:
         """H_i of every instance, and the gradient of sum_i shares_i H_i (flat, float64)."""
-        return cast(SoftTask, task).log_losses(w, shares)
+        return cast(Task, task).log_losses(w, shares)
 
     def squared_gradients(self, task: TaskLike, w: Vector, shares: Floats) -> Floats:
         """sum_i shares_i (dH_i / dw_j)^2 for each weight j: the empirical Fisher information, on its diagonal.
 
         Where the model explains the data, it is about the second derivative along each weight.
         """
-        return cast(SoftTask, task).squared_gradients(w, shares)
+        return cast(Task, task).squared_gradients(w, shares)
 
     def latent(self) -> MarginalLogLoss:
         """The same of outputs that are known in part."""

@@ -279,14 +279,14 @@ class TaskProblem(SlackProblem):
 
     def difference(self, label: Any) -> SparseVector:
         """psi = phi(x_i, y_i) - phi(x_i, y), sorted and unique."""
-        task, i, (compare, weigh) = self.task, self.i, kernels()
+        task, i = self.task, self.i
         if self.relaxed:
             error = self.truth.label - label
             at = np.flatnonzero(error)
             counts = error[at]
-            gap, size = weigh(self.theta, at, counts)
+            gap, size = kernels().weigh(self.theta, at, counts)
         else:
-            _, _, gap, size, at, counts = compare(task.parts[i], task.parts_found(i, label), 0.0, self.ell, self.theta)
+            _, _, gap, size, at, counts = kernels().compare(task.parts[i], task.parts_found(i, label), 0.0, self.ell, self.theta)
         psi = task.adjoint(i, at, counts)
         checked_product(task.features, i, (at, counts), (gap, size), psi, *self.weights)
         return psi

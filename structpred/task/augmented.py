@@ -18,14 +18,7 @@ def augmented(task: Task, loss_weight: float) -> Task | None:
     if loss_weight not in kept:
         add = stand_in(task.features, "with_scores", ("scores", "fixed_scores", "n_parts"))
         features = None if add is None else add([loss_weight * task.costs(i)[1] for i in range(len(task))])
-        kept[loss_weight] = None if features is None else _with(task, Inference(
+        kept[loss_weight] = None if features is None else task.over(Inference(
             features, task.oracle, task.shapes, n_jobs=task.n_jobs, compiled=task.inference.compiled
         ))  # fmt: skip
     return kept[loss_weight]
-
-
-def _with(task: Task, inference: Inference) -> Task:
-    new = task._sibling()
-    new._look_at(inference)
-    new._make_steps()
-    return new

@@ -5,7 +5,7 @@ All of prediction and training passes through here: chunks, fixed scores, thread
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -20,12 +20,14 @@ from structpred.core.stand_ins import stand_in
 from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 from structpred.errors import DataError, InfeasibleError, OracleError
+from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits
 from structpred.runtime.threads import run_ranges, split_evenly
 from structpred.task.fast import welds
 from structpred.task.steps import Pair
 from structpred.task.taken import take_features
 
+_kernels = later("structpred.task.fast._part_kernels")
 Fixed = Sequence[Floats | None]
 
 #: instances and part scores of a block, which is scored and then decoded: its scores stay in the cache
@@ -104,7 +106,7 @@ class Inference:
 
     def augmented(self, w: Vector, i: int, scale: Scale, costs: Floats, loss_weight: float) -> Floats:
         """scores(w, i, scale) + loss_weight * costs in a new array, without a look at each number twice."""
-        augment, size = _kernels(), len(costs)
+        augment, size = _kernels().augment, len(costs)
         if self._in_blocks and not isinstance(scale, GroupScales):
             scores = out = np.empty(size)
             places = self._block_of_one
@@ -281,6 +283,15 @@ class Inference:
         except Exception as error:
             raise _naming(error, i, self.oracle, "marginals") from error
 
+    def sums_of_block(self, scores: Scores, first: int, last: int, places: Integers) -> tuple[Floats, Floats]:
+        """(log partition functions, expected part counts, flat) of a block; what is raised names the sample."""
+        try:
+            return marginals_batch(self.oracle, scores, places, self.shapes[first:last])
+        except Exception:
+            for i in range(first, last):  # one by one, to say which sample it is
+                self.log_partition(scores[places[i - first] : places[i - first + 1]], i)
+            raise
+
     def marginals(self, w: Vector) -> Iterator[Floats]:
         """The expected part counts of each instance; the oracle must have `marginals`."""
         if not self.compiled or stand_in(self.oracle, "marginals_batch", ("marginals", "n_parts")) is None:
@@ -288,13 +299,8 @@ class Inference:
             return
 
         def of_block(first: int, last: int, places: Integers) -> list[Floats]:
-            scores, shapes = self.score_block(w, 1.0, first, last, places), self.shapes[first:last]
-            try:
-                return np.split(marginals_batch(self.oracle, scores, places, shapes)[1], places[1:-1])
-            except Exception:
-                for k, i in enumerate(range(first, last)):  # one by one, to say which sample it is
-                    self.log_partition(scores[places[k] : places[k + 1]], i)
-                raise
+            scores = self.score_block(w, 1.0, first, last, places)
+            return np.split(self.sums_of_block(scores, first, last, places)[1], places[1:-1])
 
         for found in self.in_blocks(of_block, 0, len(self), self.n_jobs if self.scores_blocks else 1):
             yield from found
@@ -304,13 +310,6 @@ class Inference:
         for i, (theta, shape) in enumerate(zip(self.part_scores(w), self.shapes, strict=True)):
             best = _called(i, self.oracle, "kbest", theta, shape, k)
             yield [(labels, float(theta[_called(i, self.oracle, "parts", labels, shape)].sum())) for labels in best]
-
-
-@lru_cache(maxsize=1)
-def _kernels() -> Any:
-    from structpred.task.fast._part_kernels import augment
-
-    return augment
 
 
 def part_scores(features: FeatureMap, w: Vector, i: int, scale: Scale = 1.0) -> Scores:

@@ -70,7 +70,5 @@ def over_parts(task: Task) -> Task:
     >>> over_parts(task).step(np.array([0.0, 0.0, 2.0]), 0, 1.0).difference
     SparseVector(indices=array([0, 2]), values=array([ 1., -1.]))
     """
-    new, inference = task._sibling(), task.inference
-    new._look_at(Inference(PartIdentity(inference.features, inference.sizes), task.oracle, task.shapes, compiled=False))
-    new._make_steps()
-    return new
+    identity = PartIdentity(task.features, task.inference.sizes)
+    return task.over(Inference(identity, task.oracle, task.shapes, compiled=False))

@@ -49,9 +49,8 @@ class PlainSteps:
     ) -> Step:
         """The step of instance i towards what the oracle found at the scores `augmented`."""
         (labels, bound), (constant, ell) = answer, self.costs.of(i)
-        compare = kernels()[0]
         found = asked_parts(self.oracle, i, labels, self.inference.shapes[i])
-        fits, loss, gap, size, at, counts = compare(self.parts[i], found, constant, ell, augmented)
+        fits, loss, gap, size, at, counts = kernels().compare(self.parts[i], found, constant, ell, augmented)
         if not fits:
             self.refuse_parts(i)
         if loss < 0.0:
@@ -101,7 +100,7 @@ class PlainSteps:
         value, theta, error = self.errors(w, i, scale)
         at = np.flatnonzero(error)
         counts = at, error[at]
-        difference, scored = self.adjoint(i, *counts), kernels()[1](np.ascontiguousarray(theta, np.float64), *counts)
+        difference, scored = self.adjoint(i, *counts), kernels().weigh(np.ascontiguousarray(theta, np.float64), *counts)
         checked_product(self.features, i, counts, scored, difference, w, scale)
         return Step(difference, 0.0, value, value)
 

@@ -6,9 +6,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.feature_map import FeatureMap
 from structpred.core.group_scales import Scale
-from structpred.core.oracle import Labels, Scores
+from structpred.core.oracle import Labels
 from structpred.core.sparse import SparseVector
 from structpred.core.weights import Vector
 from structpred.task.fast.moves import Moves
@@ -114,34 +113,3 @@ class TaskLike(Protocol):
 def offers(task: object, name: str) -> bool:
     """Whether a task says that it has what TASK_CAPABILITIES promises under this name."""
     return name in getattr(task, "capabilities", ())
-
-
-class SoftTask(TaskLike, Protocol):
-    """A task whose oracle has `marginals`: what trainers of conditional random fields use."""
-
-    features: FeatureMap
-    parts: list[npt.NDArray[np.int64]]
-
-    def costs(self, i: int) -> tuple[float, npt.NDArray[np.float64]]:
-        """(constant, part costs) of the loss of instance i."""
-        ...
-
-    def soft_step(self, w: Vector, i: int, scale: Scale = 1.0) -> Step:
-        """phi(x_i, y_i) - E[phi(x_i, y)], and -log p(y_i | x_i), at the weights scale * w."""
-        ...
-
-    def scores(self, w: Vector, i: int, scale: Scale = 1.0) -> Scores:
-        """Part scores of instance i."""
-        ...
-
-    def marginals(self, scores: Scores, i: int) -> tuple[float, npt.NDArray[np.float64]]:
-        """(log partition function, expected part counts) at given part scores."""
-        ...
-
-    def log_losses(self, w: Vector, shares: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """-log p(y_i | x_i) of every instance, and the dense gradient of their sum weighed by `shares`."""
-        ...
-
-    def squared_gradients(self, w: Vector, shares: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """sum_i shares_i g_i^2, g_i the gradient of -log p(y_i | x_i), squared weight by weight."""
-        ...

@@ -72,6 +72,13 @@ class Task:
         self.token_weights = None if token_weights is None else checked_token_weights(token_weights, oracle, self.shapes)
         self._set_labels(labels)
 
+    def over(self, inference: Inference) -> "Task":
+        """The same outputs and losses, of which `inference` has other features."""
+        new = self._sibling()
+        new._look_at(inference)
+        new._make_steps()
+        return new
+
     def _look_at(self, inference: Inference) -> None:
         self.inference, self.shapes = inference, inference.shapes
         self.features, self.oracle = inference.features, inference.oracle
@@ -208,9 +215,8 @@ class Task:
 
     def difference(self, i: int, labels: Labels) -> SparseVector:
         """phi(x_i, y_i) - phi(x_i, labels), sorted and unique."""
-        compare = kernels()[0]
         ell = self._costs.of(i)[1]
-        return self.adjoint(i, *compare(self.parts[i], self.parts_found(i, labels), 0.0, ell, ell)[4:])
+        return self.adjoint(i, *kernels().compare(self.parts[i], self.parts_found(i, labels), 0.0, ell, ell)[4:])
 
     def adjoint(self, i: int, parts: npt.NDArray[np.int64], counts: npt.NDArray[np.float64]) -> SparseVector:
         """Psi_i^T mu for the sparse mu that has `counts` at `parts`."""

@@ -1,8 +1,5 @@
 """Two ways to one number: by how much outputs differ in score, by their parts and by their features. Steps compare them."""
 
-from functools import lru_cache
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -13,6 +10,7 @@ from structpred.core.sparse import SparseVector
 from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.errors import OracleError
+from structpred.runtime.lazy_names import later
 
 #: parts and how often each is counted
 Counts = tuple[npt.NDArray[np.int64], Floats]
@@ -23,21 +21,15 @@ Scored = tuple[float, float]
 DRIFT = 1e-5
 #: what the truth may cost by rounding (1e-9 of 1 + |constant|, core/costs.py), as a size
 FREE = 2e-4
-
-
-@lru_cache(maxsize=1)
-def kernels() -> tuple[Any, Any]:
-    """What compares an output with the truth, and what gives an inner product with the size of its terms."""
-    from structpred.task.fast._part_kernels import compare, weigh
-
-    return compare, weigh
+#: the halves of a step: they compare an output with the truth, and give an inner product with the size of its terms
+kernels = later("structpred.task.fast._part_kernels")
 
 
 def checked_product(
     features: FeatureMap, i: int, mu: Counts, by_scores: Scored, phi: SparseVector, w: Vector, scale: Scale
 ) -> float:
     """<scale * w, phi>, added in order, for phi = adjoint(mu); OracleError where that is not what the parts score."""
-    product, terms = kernels()[1](w, *phi)  # NaN for indices beyond the weights
+    product, terms = kernels().weigh(w, *phi)  # NaN for indices beyond the weights
     if not isinstance(scale, GroupScales):
         product, terms = scale * product, abs(scale) * terms
     elif product == product:

@@ -14,7 +14,8 @@ from structpred.errors import ParameterError, StructpredWarning
 from structpred.objectives.log_loss import LogLoss
 from structpred.runtime.interrupts import may_be_given_up
 from structpred.runtime.ranges import ends_of
-from structpred.task.steps import SoftTask, TaskLike
+from structpred.task.steps import TaskLike
+from structpred.task.task import Task
 from structpred.task.terms import summed_squares
 from structpred.trainers.planes.tangents import Tangent
 from structpred.trainers.problem import Problem, Surrogate, Trainer, is_convex
@@ -260,11 +261,11 @@ def _near_zero(task: TaskLike) -> Floats:
     At zero all latent variables are alike, and so are their gradients: they would stay so.
     """
     of_shards = getattr(task, "random_features", None)
-    found = random_features(cast(SoftTask, task), 0) if of_shards is None else of_shards()
+    found = random_features(cast(Task, task), 0) if of_shards is None else of_shards()
     return cast(Floats, found * (0.01 / max(float(np.abs(found).max(initial=0.0)), 1e-300)))
 
 
-def random_features(task: SoftTask, seed: int) -> Floats:
+def random_features(task: Task, seed: int) -> Floats:
     """The sum of joint features of random part counts."""
     ends = ends_of(np.array([task.features.n_parts(i) for i in range(len(task))]))
     return task.features.total(np.random.default_rng(seed).normal(size=int(ends[-1])), ends, np.ones(len(task)))

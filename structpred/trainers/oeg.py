@@ -23,7 +23,7 @@ from structpred.core.types import Floats
 from structpred.core.weights import Weights
 from structpred.errors import ParameterError
 from structpred.objectives.log_loss import LogLoss
-from structpred.task.steps import SoftTask
+from structpred.task.task import Task
 from structpred.task.terms import running_sum
 from structpred.trainers.problem import Problem, Trainer
 from structpred.trainers.states import FIXED, Values
@@ -88,7 +88,7 @@ class OnlineEG(Trainer):
 
     def init_state(self, problem: Problem) -> OEGState:
         """alpha_i(y) prop. to exp(-start * loss(y_i, y)), and the w that belongs to it."""
-        task = cast(SoftTask, problem.task)
+        task = cast(Task, problem.task)
         offsets = np.cumsum([0, *(task.features.n_parts(i) for i in range(len(task)))])
         theta, mu, entropy = np.zeros(offsets[-1]), np.zeros(offsets[-1]), np.zeros(len(task))
         for i in range(len(task)):
@@ -102,7 +102,7 @@ class OnlineEG(Trainer):
 
     def update(self, problem: Problem, state: OEGState, item: int) -> tuple[OEGState, bool]:
         """One step on block `item`."""
-        task, w = cast(SoftTask, problem.task), state.weights.v
+        task, w = cast(Task, problem.task), state.weights.v
         block = slice(state.offsets[item], state.offsets[item + 1])
         theta, mu, p = state.theta[block], state.mu[block], float(problem.p[item])
         scores = task.scores(w, item)
@@ -141,7 +141,7 @@ class OnlineEG(Trainer):
         """The blocks at other weights than their sum."""
         weights = Weights.zeros(problem.task.dim, problem.task.dtype)
         weights.v[:] = w
-        return blocks._replace(weights=weights, scratch=cast(SoftTask, problem.task).features.scratch())
+        return blocks._replace(weights=weights, scratch=cast(Task, problem.task).features.scratch())
 
     def at_rest(self, state: OEGState) -> OEGState:
         """The blocks alone."""
@@ -163,7 +163,7 @@ class OnlineEG(Trainer):
     @staticmethod
     def _fixed_part(problem: Problem, state: OEGState, i: int) -> float:
         """What fixed scores add to the dual: their expectation less their value at the truth; zero for hard constraints."""
-        task = cast(SoftTask, problem.task)
+        task = cast(Task, problem.task)
         fixed = task.features.fixed_scores(i)
         if fixed is None:
             return 0.0
@@ -173,7 +173,7 @@ class OnlineEG(Trainer):
 
 def weights_of(problem: Problem, mu: Floats, offsets: npt.NDArray[np.int64]) -> Floats:
     """w = sum_i p_i/lam Psi_i^T (mu_i(truth) - mu_i), in float64."""
-    task, errors = cast(SoftTask, problem.task), -mu
+    task, errors = cast(Task, problem.task), -mu
     true = [parts + start for parts, start in zip(task.parts, offsets[:-1].tolist(), strict=True)]
     np.add.at(errors, np.concatenate([*true, np.empty(0, np.int64)]), 1.0)
     return task.features.total(errors, offsets, problem.p / problem.lam)

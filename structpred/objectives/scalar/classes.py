@@ -8,7 +8,8 @@ import numpy.typing as npt
 from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.rows.multiclass_loss import MulticlassLoss, checked_k
-from structpred.task.steps import SoftTask, TaskLike
+from structpred.task.steps import TaskLike
+from structpred.task.task import Task
 
 
 class MaxHinge(MulticlassLoss):
@@ -41,7 +42,7 @@ class Softmax(MulticlassLoss):
 
     def gradient(self, task: TaskLike, w: Vector, shares: npt.NDArray[np.float64]) -> tuple[Floats, Floats]:
         """H_i of every instance, and the gradient of sum_i shares_i H_i."""
-        return cast(SoftTask, task).log_losses(w, shares)
+        return cast(Task, task).log_losses(w, shares)
 
 
 class TopK(MulticlassLoss):

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from structpred.core.costs import FlatGrid, TaskCosts
 from structpred.core.feature_map import FeatureMap
 from structpred.core.own_code import blamed
-from structpred.core.packing import marginals_batch, parts_batch
+from structpred.core.packing import parts_batch
 from structpred.core.sparse import SparseVector
 from structpred.core.stand_ins import stand_in
 from structpred.core.types import Floats, Integers
@@ -28,7 +28,7 @@ from structpred.task.plain_steps import PlainSteps
 from structpred.task.steps import Terms
 from structpred.task.task_checks import checked_bound, doubtful
 from structpred.task.terms import Block, added, one_run, summed_blocks
-from structpred.task.two_ways import DRIFT, FREE, refuse_two_ways
+from structpred.task.two_ways import DRIFT, FREE, kernels, refuse_two_ways
 
 #: what must be as it was written for compiled calls to stand in for it
 _FEATURES, _ORACLE = ("adjoint", "n_parts"), ("parts", "n_parts")
@@ -88,17 +88,13 @@ class PartSteps(PlainSteps):
 
     def _costs_of(self, first: int, last: int, places: Integers) -> tuple[Floats, Floats]:
         """(constants, part costs, flat) of a block."""
-        from structpred.task.fast._part_kernels import add_grid
-
         if self.grid is None:
             return self.costs.block(first, last)
         out = np.zeros(places[-1])
-        add_grid(self.grid, first, last, places, 1.0, out)
+        kernels().add_grid(self.grid, first, last, places, 1.0, out)
         return np.zeros(last - first), out
 
     def _block(self, w: Vector, loss_weight: float, first: int, last: int, places: Integers) -> Block:
-        from structpred.task.fast._part_kernels import compare_each
-
         constants, costs = self._costs_of(first, last, places)
         scores = self.inference.score_block(w, 1.0, first, last, places)
         scores += loss_weight * costs
@@ -107,7 +103,7 @@ class PartSteps(PlainSteps):
         (losses, gaps, sizes), ends = np.empty((3, last - first)), np.empty(last - first + 1, np.int64)
         outputs = self.truth, self.ends[first : last + 1], found, found_ends
         into = places, losses, gaps, sizes, ends
-        wrong, parts, counts = compare_each(*outputs, constants, costs, scores, loss_weight, FREE, *into)
+        wrong, parts, counts = kernels().compare_each(*outputs, constants, costs, scores, loss_weight, FREE, *into)
 
         def look(k: int) -> None:
             answer = labels[label_ends[k] : label_ends[k + 1]], None if bounds is None else float(bounds[k])
@@ -153,16 +149,10 @@ class PartSteps(PlainSteps):
 
     def _soft_blocks(self, w: Vector) -> Iterator[Block]:
         """phi(x_i, y_i) - E[phi(x_i, y)], with -log p(y_i | x_i) as the violation and no loss, of all instances, in order."""
-        from structpred.task.fast._part_kernels import weigh_each
 
         def block(first: int, last: int, places: Integers) -> Block:
             scores = self.inference.score_block(w, 1.0, first, last, places)
-            try:
-                log_zs, mu = marginals_batch(self.oracle, scores, places, self.inference.shapes[first:last])
-            except Exception:
-                for i in range(first, last):  # one by one, to say which sample it is
-                    self.soft(w, i)
-                raise
+            log_zs, mu = self.inference.sums_of_block(scores, first, last, places)
             lengths = np.diff(self.ends[first : last + 1])
             at = self.truth[self.ends[first] : self.ends[last]] + np.repeat(places[:-1], lengths)
             pieces = pairwise((self.ends[first : last + 1] - self.ends[first]).tolist())
@@ -175,7 +165,7 @@ class PartSteps(PlainSteps):
             ends = np.searchsorted(on, places)
             parts = on - np.repeat(places[:-1], np.diff(ends))
             gaps, sizes = np.zeros((2, last - first))
-            weigh_each(scores, on, error[on], ends, gaps, gaps, sizes, DRIFT)
+            kernels().weigh_each(scores, on, error[on], ends, gaps, gaps, sizes, DRIFT)
             _, found = checked_block(self.features, w, first, parts, error[on], ends, gaps, sizes)
             values = np.maximum(log_zs - truths, 0.0)
             return Block(first, np.zeros(last - first), values, values, *found)
@@ -187,11 +177,9 @@ def checked_block(
     features: FeatureMap, w: Vector, first: int, parts: Integers, counts: Floats, ends: Integers, gaps: Floats, sizes: Floats
 ) -> tuple[Floats, tuple[Integers, Floats, Integers]]:
     """(products with w, `adjoint_block`); OracleError for a product that is not its gap, which is what its parts score."""
-    from structpred.task.fast._part_kernels import weigh_each
-
     indices, values, at = adjoint_block(features, first, parts, counts, ends)
     products = np.empty(len(gaps))
-    if weigh_each(w, indices, values, at, products, gaps, sizes, DRIFT):
+    if kernels().weigh_each(w, indices, values, at, products, gaps, sizes, DRIFT):
         for k in np.flatnonzero(~(abs(gaps - products) <= DRIFT * sizes)).tolist():  # True for NaN
             mu, phi = slice(ends[k], ends[k + 1]), SparseVector(indices[at[k] : at[k + 1]], values[at[k] : at[k + 1]])
             refuse_two_ways(features, first + k, (parts[mu], counts[mu]), (float(gaps[k]), float(sizes[k])), phi, w)
