@@ -1,7 +1,7 @@
 """Sequences one after the other in flat arrays."""
 
 import itertools
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -31,3 +31,13 @@ class Ragged:
         """Where an item is, for messages: 'sample 1, position 0'."""
         sample = int(np.searchsorted(self.offsets, item, side="right")) - 1
         return f"sample {sample}, position {item - int(self.offsets[sample])}"
+
+
+def runs(lines: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Where sequences begin among ascending numbers of lines: behind blank lines, which are left out; and the end.
+
+    >>> runs(np.array([1, 2, 4])).tolist()
+    [0, 2, 3]
+    """
+    breaks = np.flatnonzero(np.diff(lines) > 1) + 1
+    return np.concatenate(([0], breaks, [len(lines)] if len(lines) else [])).astype(np.int64, copy=False)

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from structpred.core.types import Integers
 from structpred.errors import ParameterError
-from structpred.evaluation.coding import Coded, Sequences, encode
+from structpred.evaluation.coding import Coded, Sequences, encode, tallied
 
 SCHEMES = ("conlleval", "iob2", "iobes")
 _OUT, _B, _I, _E, _S, _OTHER = range(6)
@@ -93,8 +93,7 @@ def chunk_counts(gold: Sequences, predicted: Sequences, scheme: str = "conlleval
 def count(coded: Coded, scheme: str) -> tuple[ChunkCounts, dict[str, ChunkCounts]]:
     """As `chunk_counts`, on labels that are coded already."""
     names, gold, predicted, correct = matched(coded, scheme)
-    tables = [np.bincount(types, minlength=len(names)) for types in (gold.types, predicted.types, gold.types[correct])]
-    per_type = {name: ChunkCounts(*(int(t[i]) for t in tables)) for i, name in enumerate(names) if tables[0][i] or tables[1][i]}
+    per_type = {name: ChunkCounts(*row) for name, *row in tallied(names, gold.types, predicted.types, gold.types[correct])}
     return ChunkCounts(len(gold.starts), len(predicted.starts), int(correct.sum())), per_type
 
 

@@ -1,6 +1,6 @@
 """Two labellings of the same sequences as integer codes: the common input of every measure."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -37,6 +37,15 @@ def sums(per_token: npt.NDArray[Any], offsets: Integers) -> Integers:
     totals = np.concatenate(([0], np.cumsum(per_token, dtype=np.int64)))
     found: Integers = totals[offsets[1:]] - totals[offsets[:-1]]
     return found
+
+
+def tallied(names: Iterable[Any], gold: Integers, predicted: Integers, right: Integers) -> Iterator[tuple[Any, int, int, int]]:
+    """Of each name how often its number is among the gold ones, the predicted ones and the right ones; those that are in none
+    of the first two are left out.
+    """
+    most = 1 + max(int(codes.max(initial=-1)) for codes in (gold, predicted))
+    tables = (np.bincount(codes, minlength=most).tolist() for codes in (gold, predicted, right))
+    return (row for row in zip(names, *tables, strict=False) if row[1] or row[2])
 
 
 def encode(gold: Sequences, predicted: Sequences) -> Coded:

@@ -1,14 +1,14 @@
 """How good predicted dependency trees are, under the rules of CoNLL-X, CoNLL-2007 or Universal Dependencies."""
 
+import itertools
 from collections.abc import Sequence
-from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from structpred.core.types import Integers
 from structpred.errors import DataError
-from structpred.evaluation.coding import sums
+from structpred.evaluation.coding import sums, tallied
 from structpred.evaluation.parsing_scores import ArcCounts, Attachment, ParsingScores
 from structpred.evaluation.trees import Flags, Forest, Parse, ParsingRules, check_trees, forest
 
@@ -55,7 +55,7 @@ def evaluate_trees(
     one, other = forest(gold, forms, "gold"), forest(predicted, forms, "predicted")
     check_trees(one, forms, rules, "gold", cycles=True)
     check_trees(other, forms, rules, "predicted", cycles=rules.trees_only)
-    flat_forms, flat_upos = list(chain.from_iterable(forms)), list(chain.from_iterable(upos))
+    flat_forms, flat_upos = list(itertools.chain.from_iterable(forms)), list(itertools.chain.from_iterable(upos))
     marks = rules.punctuation(flat_forms, flat_upos)
     return _Comparison(one, other, rules, marks, flat_upos).scores()
 
@@ -195,19 +195,15 @@ class _Comparison:
     def _per_relation(self) -> dict[str, ArcCounts]:
         if self.codes is None:
             return {}
-        right = self._both() & self.scored
-        tables = [np.bincount(side[self.scored], minlength=len(self.names)).tolist() for side in self.codes]
-        correct = np.bincount(self.codes[0][right], minlength=len(self.names)).tolist()
-        counts = zip(self.names, *tables, correct, strict=True)
-        return {name: ArcCounts(g, p, c, c) for name, g, p, c in counts if g or p}
+        (gold, predicted), right = self.codes, self._both() & self.scored
+        counts = tallied(self.names, gold[self.scored], predicted[self.scored], gold[right])
+        return {name: ArcCounts(g, p, c, c) for name, g, p, c in counts}
 
     def _by_distance(self) -> dict[int, ArcCounts]:
         position = self.gold.positions()
         gold, predicted = (np.where(side.heads > 0, np.abs(side.heads - position), 0) for side in (self.gold, self.predicted))
-        longest = int(max(gold.max(initial=0), predicted.max(initial=0)))
-        chosen = ((gold, self.scored), (predicted, self.scored), (gold, self.scored & self.heads))
-        g, p, c = (np.bincount(lengths[flags], minlength=longest + 1).tolist() for lengths, flags in chosen)
-        return {k: ArcCounts(g[k], p[k], c[k], c[k]) for k in range(longest + 1) if g[k] or p[k]}
+        counts = tallied(itertools.count(), gold[self.scored], predicted[self.scored], gold[self.scored & self.heads])
+        return {k: ArcCounts(g, p, c, c) for k, g, p, c in counts}
 
     def _per_upos(self) -> dict[str, Attachment]:
         tags = np.array(self.upos, dtype=object)

@@ -11,7 +11,7 @@ import numpy as np
 from structpred.core.types import Integers
 from structpred.evaluation import chunks
 from structpred.evaluation.chunks import ChunkCounts
-from structpred.evaluation.coding import Coded, Sequences, encode
+from structpred.evaluation.coding import Coded, Sequences, encode, tallied
 from structpred.text.markup import Shown, scrolling, table
 from structpred.text.tables import aligned, cut
 
@@ -106,10 +106,8 @@ def confused(coded: Coded, top: int) -> list[Confusion]:
 
 def label_counts(coded: Coded) -> dict[Any, ChunkCounts]:
     """For each label how many tokens have it, how many are given it, and how many are both."""
-    n = len(coded.labels)
     right = coded.gold[coded.gold == coded.predicted]
-    columns = (np.bincount(side, minlength=n).tolist() for side in (coded.gold, coded.predicted, right))
-    return {label: ChunkCounts(*row) for label, *row in zip(coded.labels, *columns, strict=True)}
+    return {label: ChunkCounts(*row) for label, *row in tallied(coded.labels, coded.gold, coded.predicted, right)}
 
 
 def confusion_lines(found: Sequence[Confusion], tokens: Sequence[Sequence[Any]] | None = None) -> list[str]:

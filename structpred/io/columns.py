@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structpred.data.ragged import Ragged
+from structpred.data.ragged import Ragged, runs
 from structpred.errors import DataError, ParameterError
 from structpred.io.string_codes import StringCodes, recent_limit
 from structpred.io.text import (
@@ -202,9 +202,7 @@ def parse_columns(text: str, name: str, n_columns: int | None = None, *, tabs: b
         raise DataError(f"{name}: expected at least one sentence, got {'only blank lines' if text else 'an empty file'}")
     fields = (_tabbed_fields(piece) if tabs else _FIELD.findall(piece) for piece in _pieces(body))
     vocabularies, codes = _code_pieces(fields, len(lines), width, recent_limit(len(text)))
-    breaks = np.flatnonzero(np.diff(lines) > 1) + 1
-    offsets = np.concatenate(([0], breaks, [len(lines)])).astype(np.int64)
-    return ColumnCorpus(vocabularies, codes, offsets, lines, name, text)
+    return ColumnCorpus(vocabularies, codes, runs(lines), lines, name, text)
 
 
 def _pieces(body: str) -> Iterator[str]:

@@ -14,13 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.data.coalescing import coalesced
-from structpred.data.ragged import Ragged
+from structpred.data.ragged import Ragged, runs
 from structpred.data.sequences import PackedSequences
 from structpred.data.tokens import FLOAT32_END
 from structpred.errors import DataError
 from structpred.io.on_demand import SlicedList
 from structpred.io.string_codes import StringCodes, recent_limit
 from structpred.io.text import PathLike, first_error, numbered_pieces, quoted, read_text, source_name
+from structpred.runtime.ranges import ends_of
 
 # no two parts can take the same digits: what is not a number is refused in linear time
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
@@ -205,10 +206,7 @@ def parse_crfsuite(text: str, name: str) -> AttributeCorpus:
     labels, names = found.label_fields.codes.names, found.fields.names.names
     del found.label_fields, found.fields  # the tables
     lines = np.asarray(found.lines)
-    breaks = np.flatnonzero(np.diff(lines) > 1) + 1
-    offsets = np.concatenate(([0], breaks, [len(lines)])).astype(np.int64, copy=False)
-    indptr = np.zeros(len(lines) + 1, np.int64)
-    np.cumsum(np.asarray(found.lengths), out=indptr[1:])
+    offsets, indptr = runs(lines), ends_of(np.asarray(found.lengths))
     sliced = SlicedList(labels, np.asarray(found.labels), offsets)
     return AttributeCorpus(sliced, names, indptr, np.asarray(found.ids), np.asarray(found.values), offsets, lines, name)
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structpred.data.ragged import Ragged
+from structpred.data.ragged import Ragged, runs
 from structpred.errors import DataError, ParameterError
 from structpred.io import crfsuite, ocr
 from structpred.io.columns import MOST_COLUMNS, field_count, fields_of_lines
@@ -141,9 +141,7 @@ def scan_bytes(data: bytes, name: str, format: str, *, label_column: int = -1, n
             raise ParameterError(f"label column {label_column}: {name} has {width} columns, numbered from 0")
     rows = Rows(lines, format, kinds, width, label_column % width if width else 0)
     numbers = (np.flatnonzero(kinds != BLANK) + 1).astype(np.int32)
-    breaks = np.flatnonzero(np.diff(numbers) > 1) + 1  # where sentences begin among the lines that are not blank
-    ends = np.concatenate(([0], breaks, [len(numbers)] if len(numbers) else [])).astype(np.int64)
-    offsets = word_offsets(lines) if format == "ocr" else ends
+    offsets = word_offsets(lines) if format == "ocr" else runs(numbers)
     codes, links = rows.labels.codes, dict[int, str]()
     if format == "ocr":
         good = numbers[kinds[numbers - 1] == GOOD]
