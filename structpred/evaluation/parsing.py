@@ -30,7 +30,7 @@ def evaluate_trees(
     """Compare predicted trees with the gold ones, word by word.
 
     gold, predicted: one tree per sentence. forms, upos: the words of each sentence and their universal tags. rules: one of
-    `parsing_rules`: CONLLX, CONLL07, CONLL07_WITHOUT_PUNCTUATION, UD, or rules of your own.
+    CONLLX, CONLL07, CONLL07_WITHOUT_PUNCTUATION, UD, or rules of your own.
 
     Both sides must have the same words: predictions on a tokenisation of their own, which the evaluator of CoNLL 2018
     aligns with the gold words and scores by F1, cannot be evaluated here. On equal words that F1 is the score given here.
