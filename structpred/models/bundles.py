@@ -106,6 +106,8 @@ COMMON: dict[str, Spec] = {
 
 #: one label of a model
 LABEL = AnyOf((Text(), Flag(), Whole(-(2**2048), 2**2048)))
+#: a class of a model whose rows have one each
+CLASS = AnyOf((Text(), Flag(), Whole(-(2**63), 2**63 - 1), Number()))
 #: the labels of a model
 CLASSES = ListOf(LABEL, 1)
 

@@ -18,21 +18,19 @@ from structpred.core.result import History
 from structpred.core.types import Floats, Integers
 from structpred.errors import DataError, ParameterError
 from structpred.models.base import seed_of
-from structpred.models.bundles import COMMON, OBJECT, computed, read_own, restored, write_model
+from structpred.models.bundles import CLASS, COMMON, OBJECT, computed, read_own, restored, write_model
 from structpred.models.kernels.functions import Kernel, Precomputed, resolve_kernel, restored_complete, saved
 from structpred.models.kernels.random_features import RandomFeatures
 from structpred.models.settings import settings_of
 from structpred.models.sklearn_bridge import NotFittedError, refusals
-from structpred.nonconvex.feature_problem import FeatureProblem
 from structpred.nonconvex.latent import LatentProblem
-from structpred.nonconvex.problem import Inner, SemiSupervisedProblem
+from structpred.nonconvex.problem import FeatureProblem, Inner, SemiSupervisedProblem
 from structpred.nonconvex.ramp import RampFeatureProblem, RampLossProblem
 from structpred.nonconvex.search import Level, Solution, Solver, solvers
 from structpred.runtime.memory import check_fits
 from structpred.runtime.standard_error import say
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import (
-    AnyOf,
     Array,
     Field,
     Flag,
@@ -126,7 +124,6 @@ def landmarks(rows: Any, kernel: Kernel, n_components: Any, seed: int) -> Column
 
 Problem = TypeVar("Problem", SemiSupervisedProblem, LatentProblem)
 LEVELS: tuple[Level, ...] = ("local", "eps-global", "global")  # from the weakest
-LABEL = AnyOf((Text(), Flag(), Whole(-(2**63), 2**63 - 1), Number()))
 
 
 @dataclass(eq=False, repr=False)
@@ -286,7 +283,7 @@ def machine_header(settings: dict[str, Spec], **further: Spec) -> Record:
         "fitted_kernel": OBJECT,
         "solver": Field(OBJECT, "solver", settings_of),
         "settings": Record({name: Field(spec, name, _plain, default=default_of(spec)) for name, spec in settings.items()}),
-        "classes": Field(ListOf(LABEL, 2), "classes_", np.ndarray.tolist, np.array),
+        "classes": Field(ListOf(CLASS, 2), "classes_", np.ndarray.tolist, np.array),
         "level": Field(OneOf(LEVELS), "level_"),
         "objective": Field(Number(), "objective_"),
         "lower_bound": Field(maybe(Number()), "lower_bound_"),

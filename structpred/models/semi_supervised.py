@@ -10,7 +10,8 @@ import numpy.typing as npt
 from structpred.core.result import History
 from structpred.errors import DataError, ParameterError
 from structpred.models.base import checked_C, seed_of
-from structpred.models.kernel_machine import LABEL, LEVELS, KernelMachine, machine_header
+from structpred.models.bundles import CLASS
+from structpred.models.kernel_machine import LEVELS, KernelMachine, machine_header
 from structpred.nonconvex.search import Solution, Solver, resolve_solver
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Field, ListOf, Number, Plain
@@ -95,7 +96,7 @@ class SemiSupervisedSVM(KernelMachine):
 
     _HEADER = machine_header(
         {"C": Number(), "C2": Number(), "balance": Plain(), "n_components": Plain(), "random_state": Plain()},
-        transduction=Field(ListOf(LABEL), "transduction_", np.ndarray.tolist, np.array),
+        transduction=Field(ListOf(CLASS), "transduction_", np.ndarray.tolist, np.array),
     )
 
     def fit(self, X: Any, y: Any) -> Self:

@@ -31,6 +31,8 @@ class LatentInner(NamedTuple):
 class FeatureSpace:
     """Rows of features, (n, d): steps take O(d K), and no matrix of pairs of rows is made. squares: (n,), <x_i, x_i>."""
 
+    by_weights = True
+
     def __init__(self, rows: npt.NDArray[Any]) -> None:
         self.rows = np.ascontiguousarray(rows)
         self.squares = np.einsum("ij,ij->i", self.rows, self.rows).astype(np.float64)
@@ -43,14 +45,9 @@ class FeatureSpace:
         """(d, K): the weights."""
         return np.asarray(self.rows.T @ coef, dtype=np.float64)
 
-    def ascend(
-        self, upper: Floats, wrong: Floats, mu: Floats, coef: Floats, scores: Floats, order: Integers, least: float
-    ) -> None:
-        """Better mu, in place, by weights: see `_latent_kernels`."""
-        from structpred.nonconvex._latent_kernels import ascend
-
-        table = np.ascontiguousarray(self.table(coef))
-        ascend(self.rows, self.squares, upper, wrong, mu, table, order, least, _SWEEPS, True)
+    def held(self, coef: Floats, scores: Floats) -> Floats:
+        """What steps of `_latent_kernels` keep up to date: the weights."""
+        return np.ascontiguousarray(self.table(coef))
 
     def distances(self, i: int, others: Integers) -> Floats:
         """|x_i - x_j|^2 for these j."""
@@ -60,25 +57,23 @@ class FeatureSpace:
 class GramSpace:
     """The matrix of kernel values of all pairs of rows, (n, n): steps that change nothing take O(K)."""
 
+    by_weights = False
+
     def __init__(self, gram: Floats) -> None:
-        self.gram = np.ascontiguousarray(gram, dtype=np.float64)
-        self.squares = self.gram.diagonal().copy()
+        self.rows = np.ascontiguousarray(gram, dtype=np.float64)
+        self.squares = self.rows.diagonal().copy()
 
     def scores(self, coef: Floats) -> Floats:
         """As above, by one product."""
-        return np.asarray(self.gram @ coef)
+        return np.asarray(self.rows @ coef)
 
-    def ascend(
-        self, upper: Floats, wrong: Floats, mu: Floats, coef: Floats, scores: Floats, order: Integers, least: float
-    ) -> None:
-        """As above, by scores."""
-        from structpred.nonconvex._latent_kernels import ascend
-
-        ascend(self.gram, self.squares, upper, wrong, mu, scores.T.copy(), order, least, _SWEEPS, False)
+    def held(self, coef: Floats, scores: Floats) -> Floats:
+        """As above: the scores."""
+        return scores.T.copy()
 
     def distances(self, i: int, others: Integers) -> Floats:
         """As above, from the matrix."""
-        return np.asarray(self.squares[i] + self.squares[others] - 2.0 * self.gram[i, others])
+        return np.asarray(self.squares[i] + self.squares[others] - 2.0 * self.rows[i, others])
 
 
 #: where the rows live: what the inner problem needs to know of them
@@ -154,19 +149,21 @@ class LatentProblem:
         """
         if p.shape != self.shape or not p.min(initial=0.0) >= 0.0 or (p[~self.inside] != 0.0).any():
             raise ParameterError(f"p: expected weights >= 0 of the states of each row's group, of shape {self.shape}")
-        sums = p.sum(axis=1)
-        upper = self.C * sums
+        from structpred.nonconvex._latent_kernels import ascend
+
+        space, upper = self.space, self.C * p.sum(axis=1)
         mu = _shares(p, self.inside) if start is None else _moved(start, p)
         rng = np.random.default_rng(0)
         for _ in range(_VISITS):
             coef = self.C * p - upper[:, None] * mu
-            scores = self.space.scores(coef)
+            scores = space.scores(coef)
             objective = float(upper @ (mu * self.wrong).sum(axis=1) - 0.5 * np.vdot(coef, scores))
             ahead = self.wrong + scores
             gap = float(upper @ (ahead.max(axis=1) - (mu * ahead).sum(axis=1)))
             if gap <= tol * abs(objective) + 1e-12 * self.C or objective >= stop_at:
                 return LatentInner(p, mu, coef, scores, objective)
-            self.space.ascend(upper, self.wrong, mu, coef, scores, rng.permutation(len(mu)), 0.1 * tol * abs(objective))
+            order, least, held = rng.permutation(len(mu)), 0.1 * tol * abs(objective), space.held(coef, scores)
+            ascend(space.rows, space.squares, upper, self.wrong, mu, held, order, least, _SWEEPS, space.by_weights)
         raise ConvergenceError(
             f"inner problem: gap {gap:.3g} of {objective:.6g} after {_VISITS:,} visits; is C={self.C:g} too large?"
         )

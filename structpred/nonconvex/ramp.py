@@ -7,8 +7,7 @@ import numpy.typing as npt
 
 from structpred.core.types import Floats, Integers
 from structpred.errors import DataError
-from structpred.nonconvex.feature_problem import FeatureProblem
-from structpred.nonconvex.problem import Inner, SemiSupervisedProblem, positive
+from structpred.nonconvex.problem import FeatureProblem, Inner, SemiSupervisedProblem, positive
 
 
 class RampLossProblem(SemiSupervisedProblem):
@@ -91,7 +90,7 @@ class RampLossProblem(SemiSupervisedProblem):
             return np.zeros(self.u), charge
         margin = 1.0 - self.cap
         ones = np.ones(self.u)
-        upper, lower = self.boxes(ones / margin, ones)[0], self.boxes(ones / margin, ones)[1]
+        upper, lower = self.boxes(ones / margin, ones)
         found = self.solve_boxes(upper, lower, tol=tol)
         return np.clip(np.abs(found.beta) * margin / self.C2, 0.0, 1.0), charge + margin**2 * found.objective
 

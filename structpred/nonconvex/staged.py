@@ -8,10 +8,9 @@ import numpy as np
 from structpred.core.types import Floats
 from structpred.errors import ParameterError
 from structpred.nonconvex.branch_and_bound import whole_tree
-from structpred.nonconvex.feature_problem import FeatureProblem
 from structpred.nonconvex.gradient import GradientDescent
 from structpred.nonconvex.pdm import PDM, probe
-from structpred.nonconvex.problem import SemiSupervisedProblem
+from structpred.nonconvex.problem import FeatureProblem, SemiSupervisedProblem
 from structpred.nonconvex.search import Search, Solution, Solver, random_labels
 from structpred.nonconvex.spreading import grow, spread_labels
 

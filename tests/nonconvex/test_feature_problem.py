@@ -6,9 +6,8 @@ from moons import moons
 
 from structpred.errors import DataError, ParameterError
 from structpred.nonconvex.cccp import CCCP
-from structpred.nonconvex.feature_problem import FeatureProblem
 from structpred.nonconvex.pdm import PDM
-from structpred.nonconvex.problem import SemiSupervisedProblem
+from structpred.nonconvex.problem import FeatureProblem, SemiSupervisedProblem
 from structpred.nonconvex.staged import StagedSearch
 
 RNG = np.random.default_rng(0)

@@ -70,9 +70,8 @@ class GraphSharding(FieldSharding):
         for k, scan in enumerate(scans):
             for found, wanted, what in zip(scan[1:3], first[1:3], ("nodes", "edges"), strict=True):
                 if found != wanted:
-                    raise DataError(
-                        f"shard {k}: expected {_number(wanted)} features of {what} as in shard 0, got {_number(found)}"
-                    )
+                    expected, came = ("no" if n is None else n for n in (wanted, found))
+                    raise DataError(f"shard {k}: expected {expected} features of {what} as in shard 0, got {came}")
         encoder = encoder_of_shards([scan.labels for scan in scans], classes)
         warn_of_minus_one(encoder.classes, model.missing)
         made = model._field_of(encoder, *first[1:3], any(scan.directed for scan in scans))
@@ -93,10 +92,6 @@ class GraphSharding(FieldSharding):
             truth = [np.array(labels, dtype=object) for labels in lists]
             options = {"sample_weight": sample_weight, "token_weights": weights, "choices": choices}
             return field_task(model, made, data.table, truth, **options)
-
-
-def _number(n: int | None) -> int | str:
-    return "no" if n is None else n
 
 
 @dataclass(eq=False, repr=False)

@@ -148,12 +148,10 @@ class HierarchicalMultiLabel(LabelSets, FieldEstimator[Integers, Floats]):
             raise DataError(f"the hierarchy has {given.n} labels, but y has {n_labels} columns")
         return given
 
-    def _own_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        return {"hierarchy": self.hierarchy_.edges, "label_weights": self.label_weights_}
-
     def _contents(self) -> Bundle:
         plain, found = self.label_weights if isinstance(self.label_weights, str) else None, super()._contents()
         found.header |= {"label_weights": plain, "tables": self._field.tables}
+        found.arrays = {"hierarchy": self.hierarchy_.edges, "label_weights": self.label_weights_} | found.arrays
         return found
 
     @classmethod

@@ -103,8 +103,8 @@ class LabelSets:
 
     def _contents(self: Any) -> Bundle:
         found: Bundle = super()._contents()  # type: ignore[misc]
-        scale = self._field.scale
-        found.arrays = self._own_arrays() | ({} if scale is None else scale.arrays()) | found.arrays
+        if self._field.scale is not None:
+            found.arrays = self._field.scale.arrays() | found.arrays
         return found
 
 
@@ -184,12 +184,10 @@ class MultiLabelMRF(LabelSets, FieldEstimator[Integers, Floats]):
         oracle = label_oracle(len(names), edges) if self.oracle is None else checked_oracle(self.oracle)
         return LabelField(n_features, names, edges, checked_bias(self.bias), oracle)
 
-    def _own_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        return {"edges": self.edges_}
-
     def _contents(self) -> Bundle:
         found = super()._contents()
         found.header["edges"] = self.edges if isinstance(self.edges, str | int) else None
+        found.arrays = {"edges": self.edges_} | found.arrays
         return found
 
     @classmethod

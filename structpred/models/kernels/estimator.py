@@ -17,7 +17,7 @@ from structpred.models.base import checked_C
 from structpred.models.chain.inputs import Input, RowInput
 from structpred.models.chain.labeler import ChainLabeler
 from structpred.models.kernels.expansion import KernelExpansion
-from structpred.models.kernels.functions import Kernel, Missing, resolve_kernel, restored, saved
+from structpred.models.kernels.functions import Kernel, Mean, Missing, resolve_kernel, restored, saved
 from structpred.models.kernels.inputs import KERNEL, KernelInput, SupportInput
 from structpred.models.settings import resolve_regulariser
 from structpred.objectives.regularisers.l2 import L2
@@ -119,21 +119,19 @@ class Kernelised(Labeler):
         """
         model = super().load(path, oracle)
         if kernel is not None:
-            missing = model._missing()
+            first = model._kernel_input.kernels[0]
+            own = first.kernels if isinstance(first, Mean) else model._kernel_input.kernels
+            missing = [k for k, one in enumerate(own) if isinstance(one, Missing)]
             if not missing:
                 raise ParameterError(f"{os.fspath(path)}: this model holds its kernel, {model.kernel!r}; leave kernel= out")
             given = list(kernel) if isinstance(kernel, Sequence) else [kernel]
             if len(given) != len(missing):
                 raise ParameterError(f"{os.fspath(path)}: this model needs {len(missing)} kernel functions, got {len(given)}")
-            for put, function in zip(missing, given, strict=True):
-                put(function)
+            for k, function in zip(missing, given, strict=True):
+                own[k] = resolve_kernel(function)
+                model._put_kernel(k, function)
         return model
 
-    def _missing(self) -> list[Callable[[Any], None]]:
-        """For each function that a file did not hold, what puts it in its place."""
-        input_ = self._kernel_input
-
-        def put(function: Any) -> None:
-            self.kernel, input_.kernels = function, [resolve_kernel(function)]
-
-        return [put] if isinstance(input_, KernelInput) and isinstance(input_.kernels[0], Missing) else []
+    def _put_kernel(self, k: int, function: Any) -> None:
+        """Set the setting of kernel k to the function that a file did not hold."""
+        self.kernel = function

@@ -20,7 +20,7 @@ from structpred.errors import DataError
 from structpred.features.positions import PositionSequences
 from structpred.features.sequences import n_chain_weights, weight_table
 from structpred.models.chain.inputs import INPUT, Input, NumericInput
-from structpred.models.kernels.functions import Kernel, Precomputed, restored_complete, saved
+from structpred.models.kernels.functions import Kernel, Mean, Precomputed, names_of, restored_complete, saved
 from structpred.models.kernels.gram import EXACT, check_room, checked_gram, distinct_rows, factorise, gram_of, stacked
 from structpred.models.kernels.inputs import (
     AT,
@@ -35,7 +35,6 @@ from structpred.models.kernels.inputs import (
     saved_rows,
     where,
 )
-from structpred.models.kernels.listed import Mean, names_of
 from structpred.runtime.memory import check_fits
 from structpred.runtime.ranges import ends_of
 from structpred.storage.bundles import Bundle, under

@@ -9,8 +9,7 @@ import numpy.typing as npt
 
 from structpred.core.types import Floats, Integers
 from structpred.errors import DataError
-from structpred.models.kernels.functions import B1Spline, Kernel, Rows, name_of
-from structpred.models.kernels.listed import Mean, is_definite
+from structpred.models.kernels.functions import B1Spline, Kernel, Mean, Rows, is_definite, name_of
 from structpred.runtime.memory import check_fits
 from structpred.task.function_space import Gram
 

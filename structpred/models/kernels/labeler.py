@@ -19,9 +19,8 @@ from structpred.models.chain.inputs import Input, NumericInput
 from structpred.models.chain.labeler import ChainLabeler, Scored
 from structpred.models.kernels.estimator import Kernelised
 from structpred.models.kernels.expansion import KernelExpansion
-from structpred.models.kernels.functions import Kernel, Missing, Precomputed, resolve_kernel, restored, saved
+from structpred.models.kernels.functions import Kernel, Mean, Precomputed, listed_kernels, resolve_kernel, restored, saved
 from structpred.models.kernels.inputs import KERNEL
-from structpred.models.kernels.listed import Mean, listed_kernels
 from structpred.models.signs import Names
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.regularisers.mkl import MKL
@@ -259,21 +258,11 @@ class KernelChainLabeler(Kernelised, ChainLabeler):
             model.group_weights_ = model.report_["group_weights"][-1].copy()
         return model
 
-    def _missing(self) -> list[Callable[[Any], None]]:
-        listed, input_ = self.kernels, self.input_
-        if listed is None or not isinstance(input_, KernelExpansion):
-            return super()._missing()
-
-        def puts(k: int) -> Callable[[Any], None]:
-            def put(function: Any) -> None:
-                kernel = resolve_kernel(function)
-                self.kernels = [*self.kernels[:k], function, *self.kernels[k + 1 :]]  # type: ignore[index]
-                own = input_.kernels[0].kernels if self.combine == "average" else input_.kernels  # type: ignore[attr-defined]
-                own[k] = kernel
-
-            return put
-
-        return [puts(k) for k, kernel in enumerate(listed) if isinstance(kernel, Missing)]
+    def _put_kernel(self, k: int, function: Any) -> None:
+        if self.kernels is None:
+            super()._put_kernel(k, function)
+        else:
+            self.kernels = [*self.kernels[:k], function, *self.kernels[k + 1 :]]
 
 
 @dataclass(eq=False, repr=False)

@@ -20,7 +20,7 @@ from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 from structpred.errors import DataError, ParameterError
 from structpred.features.label_rows import LabelRows
-from structpred.models.bundles import COMMON
+from structpred.models.bundles import CLASS, COMMON
 from structpred.models.linear.estimator import HEADER, LinearEstimator
 from structpred.models.settings import about_dev, dev_parts, resolve_loss
 from structpred.models.sklearn_bridge import refusals
@@ -28,11 +28,10 @@ from structpred.objectives.scalar.classes import Softmax
 from structpred.objectives.scalar.margins import Logistic
 from structpred.oracles.multiclass import MulticlassOracle
 from structpred.rows.linear_task import LinearTask
-from structpred.storage.schema import AnyOf, Field, Flag, ListOf, Number, OneOf, Record, Text, Whole, maybe
+from structpred.storage.schema import Field, Flag, ListOf, OneOf, Record, Text, maybe
 from structpred.task.steps import TaskLike
 from structpred.task.task import Task
 
-_CLASS = AnyOf((Text(), Flag(), Whole(-(2**63), 2**63 - 1), Number()))
 _GIVE_AGAIN = "a table (that model files do not hold; give it again)"
 
 
@@ -53,7 +52,7 @@ class OfClasses(ClassifierMixin):  # type: ignore[misc]
 
     _HEADER: ClassVar[Record] = Record({
         **COMMON,
-        "classes": ListOf(_CLASS, 2),
+        "classes": ListOf(CLASS, 2),
         "class_kind": OneOf(("bool", "int", "float", "str", "object")),
         "class_weight": Field(maybe(Text()), "class_weight"),
         **HEADER,

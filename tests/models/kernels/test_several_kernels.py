@@ -10,8 +10,7 @@ from scipy import sparse
 
 from structpred.errors import DataError, ParameterError
 from structpred.models import KernelChainLabeler, load
-from structpred.models.kernels.functions import RBF, Polynomial
-from structpred.models.kernels.listed import listed_kernels
+from structpred.models.kernels.functions import RBF, Polynomial, listed_kernels
 from structpred.runtime import memory
 from structpred.testing import check_sequence_estimator
 
@@ -135,12 +134,13 @@ def test_files_give_the_same_bits(settings: dict[str, Any], tmp_path: Path) -> N
     assert again.fit(X, Y).certificate_ == model.certificate_
 
 
+def own(a: Any, b: Any) -> Any:
+    """A kernel function of a user's."""
+    return (a @ b.T).toarray()
+
+
 def test_functions_are_given_again(tmp_path: Path) -> None:
     """A file names a function; load takes one for each that is missing."""
-
-    def own(a: Any, b: Any) -> Any:
-        return (a @ b.T).toarray()
-
     model = fitted(["quadratic", own])
     model.save(tmp_path / "own.spz")
     with pytest.raises(ParameterError, match="kernel function own: give load"):
@@ -260,3 +260,13 @@ def test_norms_of_groups_are_those_of_functions(settings: dict[str, Any], tmp_pa
     smaller = model.without_groups(["rbf"])
     assert smaller.group_norms_[1] == 0.0
     assert smaller.group_norms_[0] == model.group_norms_[0]
+
+
+@pytest.mark.parametrize("settings", [{"kernel": own}, {"kernels": ["linear", own], "combine": "average"}])
+def test_functions_with_landmarks_are_given_again(tmp_path: Path, settings: dict[str, Any]) -> None:
+    """The same where landmarks take the place of a Gram matrix, of one kernel and of the mean of several."""
+    model = KernelChainLabeler(n_components=4, max_iter=5, **settings).fit(X, Y)
+    model.save(tmp_path / "own.spz")
+    again = KernelChainLabeler.load(tmp_path / "own.spz", kernel=own)
+    assert scores(again).tolist() == scores(model).tolist()
+    assert own in (again.kernel, *(again.kernels or ()))
