@@ -61,12 +61,9 @@ class ArborescenceOracle(TreeOracle):
         super().__init__(single_root)
         self.max_cells, self.limit = int(max_cells), float(limit)
 
-    def marginals(self, scores: Scores, shape: Shape) -> tuple[float, Floats]:
-        """log Z, and the probability of each arc, by the matrix-tree theorem; stable for any scores.
-
-        Raises InfeasibleError where every tree uses a forbidden arc.
-        """
-        return matrix_tree(*arc_scores(scores, shape), self.single_root)
+    def _sums(self, scores: Scores, n: int) -> tuple[float, Floats]:
+        """By the matrix-tree theorem."""
+        return matrix_tree(scores, n, self.single_root)
 
     def kbest(self, scores: Scores, shape: Shape, k: int) -> list[Labels]:
         """The k best trees without forbidden arcs, best first (Camerini, Fratta & Maffioli 1980). O(k n^2).

@@ -48,12 +48,8 @@ class ProjectiveOracle(TreeOracle):
             m = int(crossing.argmax()) + 1
             raise ValueError(f"not projective: the arc {heads[m - 1]} -> {m} crosses another one")
 
-    def marginals(self, scores: Scores, shape: Shape) -> tuple[float, Floats]:
-        """log Z, and the probability of each arc, by the inside-outside algorithm; stable for any scores.
-
-        Raises InfeasibleError where every tree uses a forbidden arc.
-        """
-        scores, n = arc_scores(scores, shape)
+    def _sums(self, scores: Scores, n: int) -> tuple[float, Floats]:
+        """By the inside-outside algorithm."""
         check_fits(2 * 8 * 8 * (n + 1) ** 2, f"marginals of the projective trees of {n:,} tokens")
         x, e = np.empty((2, 8, n + 1, n + 1))
         mu = np.zeros(len(scores))

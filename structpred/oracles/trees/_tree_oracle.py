@@ -10,7 +10,7 @@ import numpy as np
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.scores import checked_batch, checked_scores, checked_sizes, checked_table, shaped_batch, shaped_scores
 from structpred.core.types import Floats, Integers
-from structpred.oracles.trees._trees import arcs_of_each, tree_parts
+from structpred.oracles.trees._trees import arc_scores, arcs_of_each, tree_parts
 from structpred.projections.active_set import nearest_mixture
 from structpred.runtime.entries import entry_of
 from structpred.runtime.ranges import ends_of
@@ -62,6 +62,10 @@ class TreeOracle(Oracle):
     @abstractmethod
     def _room(n: int) -> Floats:
         """What these write to, for up to n tokens. Raises DataError where it cannot fit."""
+
+    @abstractmethod
+    def _sums(self, scores: Scores, n: int) -> tuple[float, Floats]:
+        """log Z and the probability of each arc, for checked scores. Raises InfeasibleError."""
 
     def _tools_for(self, n: int) -> _Tools:
         """Tools for n tokens, kept by this thread unless they are large."""
@@ -116,6 +120,13 @@ class TreeOracle(Oracle):
     def parts_batch(self, labels: Labels, ends: Integers, shapes: Sequence[Shape]) -> tuple[Integers, Integers]:
         """The parts of each output, flat, in one compiled call."""
         return arcs_of_each(labels, ends, shapes), ends
+
+    def marginals(self, scores: Scores, shape: Shape) -> tuple[float, Floats]:
+        """log Z, and the probability of each arc; stable for any scores.
+
+        Raises InfeasibleError where every tree uses a forbidden arc.
+        """
+        return self._sums(*arc_scores(scores, shape))  # a child that changed `marginals` would lose compiled steps
 
     project = nearest_mixture
 
