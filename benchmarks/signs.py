@@ -20,8 +20,7 @@ def problems(name: str) -> tuple[Any, Any, dict[str, Any]]:
     """X, y, and the problems of each loss with and without signs."""
     import numpy as np
 
-    from structpred.objectives.regularisers.l2 import L2
-    from structpred.objectives.regularisers.sign_constraints import SignConstraints
+    from structpred.objectives.regularisers.l2 import L2, SignConstraints
     from structpred.objectives.scalar.margins import Hinge, Logistic, SmoothedHinge
     from structpred.rows.linear_task import LinearTask
     from structpred.trainers.problem import Problem

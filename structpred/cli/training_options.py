@@ -256,7 +256,7 @@ def check_objective(
     """Raise ParameterError for unknown names, what the trainer cannot minimise, and under --strict for one without bounds."""
     from structpred.errors import MissingCapabilityError, ParameterError
     from structpred.models.settings import resolve_loss, resolve_regulariser, resolve_surrogate, resolve_trainer
-    from structpred.objectives.regularisers.sign_constraints import SignConstraints
+    from structpred.objectives.regularisers.l2 import SignConstraints
     from structpred.trainers.names import require_before_data, require_surrogate
 
     minimiser, minimised = resolve_trainer(trainer_of(trainer) or "bcfw")  # None: where another is taken, it fits
@@ -301,7 +301,7 @@ def _listed_regularisers() -> str:
     """The names of all regularisers, with the trainers for those that not all trainers minimise."""
     from structpred.core.regulariser import capabilities
     from structpred.core.requirements import met
-    from structpred.objectives.regularisers.names import regularisers
+    from structpred.objectives.names import regularisers
     from structpred.trainers.names import trainers
 
     listed = []

@@ -20,8 +20,7 @@ from structpred.models.sharding import Columns
 from structpred.runtime.interrupts import may_be_given_up
 from structpred.task.steps import Step, TaskLike, Terms
 from structpred.task.terms import running_sum
-from structpred.trainers.problem import Problem, Surrogate, Trainer
-from structpred.trainers.running.inner import ByInner
+from structpred.trainers.problem import ByInner, Problem, Surrogate, Trainer
 from structpred.trainers.shards.rounds import round_size
 from structpred.trainers.shards.sharded import ShardedTrainer
 from structpred.trainers.states import COUNT, Values
@@ -115,7 +114,7 @@ class RoundState(NamedTuple):
     dual: Annotated[Floats, Values(nan=True)]
 
 
-class RoundTrainer(ByInner, Trainer):  # type: ignore[override]
+class RoundTrainer(ByInner, Trainer):
     """A trainer over shards whose rounds run on a cluster. The state of the shards is in the store; here is what it is called."""
 
     trainer: ShardedTrainer

@@ -7,7 +7,7 @@ from structpred.distributed.rounds import Rounds
 from structpred.distributed.sharded import RoundTrainer
 from structpred.errors import DataError, ParameterError
 from structpred.models.partial import NEEDS_ALL, sums_suffice
-from structpred.objectives.marginal_log_loss import MarginalLogLoss
+from structpred.objectives.log_loss import MarginalLogLoss
 from structpred.trainers.cocoa import CoCoA
 from structpred.trainers.mixing import ParameterMixing
 from structpred.trainers.names import require_surrogate, trainers

@@ -12,7 +12,7 @@ from structpred.core.weights import Vector
 from structpred.experiments.experiment import Experiment, Wanted, data_file
 from structpred.io.multilabel.data import read_libsvm_multilabel
 from structpred.objectives.margin import MarginRescaling
-from structpred.objectives.regularisers.free_intercept import FreeIntercept
+from structpred.objectives.regularisers.l2 import FreeIntercept
 from structpred.rows.linear_task import LinearTask
 from structpred.trainers.names import trainers
 from structpred.trainers.problem import Problem, Trainer

@@ -13,8 +13,7 @@ from scipy import sparse
 
 from structpred.experiments.experiment import data_file
 from structpred.experiments.linear_solvers import fit_liblinear, one_pass, read_rows
-from structpred.objectives.regularisers.l2 import L2
-from structpred.objectives.regularisers.sign_constraints import SignConstraints
+from structpred.objectives.regularisers.l2 import L2, SignConstraints
 from structpred.objectives.scalar.margins import SmoothedHinge
 from structpred.rows.linear_task import LinearTask
 from structpred.trainers.pegasos import Pegasos

@@ -1,17 +1,14 @@
 """The parent of all layers: from part scores to a point of the hull of outputs, with a pull-back for gradients."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy.typing as npt
 
-from structpred.core.oracle import Oracle
-from structpred.core.requirements import Needs, require
 from structpred.core.types import Floats, Integers
-from structpred.errors import DataError
-from structpred.layers.loss import Decided, check_oracle_of, checked_count, checked_ids
+from structpred.layers.loss import Decided, OfScores, check_oracle_of, checked_count, checked_ids
 from structpred.layers.record import Outputs, Scores
 
 #: from the gradient by mu to that by theta, both flat
@@ -59,28 +56,13 @@ class LayerRecord(Decided):
         return iter((self.mu, self.pull))
 
 
-class Layer(ABC):
+class Layer(OfScores, ABC):
     """A layer theta -> mu over any oracle; `requires` and `name` as for losses. `structpred.check_layer` tests it.
 
     smooth: whether pull-backs are derivatives of mu; False for estimates and heuristics.
     """
 
-    name: str = ""
-    requires: Needs = ("argmax",)
     smooth: bool = True
-
-    def __init__(self, oracle: Oracle) -> None:
-        require(self.requires, oracle, type(self).__name__)
-        self.oracle = oracle
-
-    def get_state(self) -> dict[str, Any]:
-        """What calls leave behind and later ones depend on, for runs that go on: numbers, arrays and lists of texts."""
-        return {}
-
-    def set_state(self, state: Mapping[str, Any]) -> None:
-        """Take up again what `get_state` gave; an empty one begins anew. Raises DataError for what does not fit."""
-        if state:
-            raise DataError(f"{type(self).__name__} keeps nothing between calls, but the saved state has {', '.join(state)}")
 
     @abstractmethod
     def point(self, batch: Scores, theta: Floats, ids: Integers, kept: bool, step: int) -> Point:

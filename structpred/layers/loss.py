@@ -118,7 +118,27 @@ class LossRecord(Decided):
         return bool(np.isfinite(self.gap).all())
 
 
-class Loss(ABC):
+class OfScores:
+    """What losses and layers share: an oracle, a name, and a state that calls may leave behind."""
+
+    name: str = ""
+    requires: Needs = ("argmax",)
+
+    def __init__(self, oracle: Oracle) -> None:
+        require(self.requires, oracle, type(self).__name__)
+        self.oracle = oracle
+
+    def get_state(self) -> dict[str, Any]:
+        """What calls leave behind and later ones depend on, for runs that go on: numbers, arrays and lists of texts."""
+        return {}
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Take up again what `get_state` gave; an empty one begins anew. Raises DataError for what does not fit."""
+        if state:
+            raise DataError(f"{type(self).__name__} keeps nothing between calls, but the saved state has {', '.join(state)}")
+
+
+class Loss(OfScores, ABC):
     """A loss of part scores theta, with its gradient. Calls do not change it, but for what it keeps for given ids.
 
     `structpred.check_score_loss` tests one.
@@ -138,25 +158,13 @@ class Loss(ABC):
     smooth : whether it is convex and, for one noise, differentiable (almost everywhere): trainers of smooth objectives take it.
     """
 
-    name: str = ""
-    requires: Needs = ("argmax",)
     takes: tuple[str, ...] = ("gold",)
     nonnegative: bool = True
     smooth: bool = False
 
     def __init__(self, oracle: Oracle) -> None:
-        require(self.requires, oracle, type(self).__name__)
-        self.oracle = oracle
+        super().__init__(oracle)
         self._golds: dict[tuple[int, bytes], Labels] = {}
-
-    def get_state(self) -> dict[str, Any]:
-        """What calls leave behind and later ones depend on, for runs that go on: numbers, arrays and lists of texts."""
-        return {}
-
-    def set_state(self, state: Mapping[str, Any]) -> None:
-        """Take up again what `get_state` gave; an empty one begins anew. Raises DataError for what does not fit."""
-        if state:
-            raise DataError(f"{type(self).__name__} keeps nothing between calls, but the saved state has {', '.join(state)}")
 
     @abstractmethod
     def terms(self, batch: Scores, theta: Floats, given: Given) -> Terms:

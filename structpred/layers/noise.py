@@ -9,8 +9,11 @@ from structpred.core.types import Floats, Integers
 from structpred.errors import ParameterError
 from structpred.layers.loss import checked_count, checked_positive
 from structpred.layers.record import Best, Outputs, Scores
+from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits
 from structpred.runtime.threads import run_ranges, split_evenly
+
+_kernels = later("structpred.layers._noise_kernels")
 
 
 def normals(
@@ -35,11 +38,9 @@ def gumbels(offsets: Integers, ids: Integers, *, seed: int, step: int, samples: 
 
 
 def _drawn(offsets: Integers, ids: Integers, samples: int, n_jobs: int, kind: str, key: tuple[Any, ...]) -> Floats:
-    from structpred.layers import _noise_kernels
-
     size = int(offsets[-1])
     check_fits(8 * samples * size, f"noise for {samples} samples of {size:,} scores")
-    out, draw = np.empty((samples, size)), getattr(_noise_kernels, kind)
+    out, draw = np.empty((samples, size)), getattr(_kernels(), kind)
 
     def run(first: int, last: int) -> None:
         draw(offsets, ids, *key, first, last, out)
@@ -78,14 +79,12 @@ class Noise:
 
     def perturb(self, batch: Scores, theta: Floats, ids: Integers, step: int) -> "Perturbed":
         """The noisy scores and the best outputs at them; fixed scores get no noise."""
-        from structpred.layers._perturbed_kernels import add_noise, noise_factors
-
         z, mask, factors = self.draw(batch, ids, step), np.zeros(0, np.bool_) if batch.mask is None else batch.mask, None
         if self.multiplicative:
-            noise_factors(mask, self.sigma, z)
+            _kernels().noise_factors(mask, self.sigma, z)
             factors, noisy = z, z * theta
         else:
-            add_noise(theta, mask, self.sigma, z)
+            _kernels().add_noise(theta, mask, self.sigma, z)
             noisy = z
         return Perturbed(noisy, factors, batch.copies(self.samples).best(noisy.reshape(-1)))
 
@@ -101,7 +100,5 @@ class Perturbed(NamedTuple):
 
     def flip_rate(self, plain: Outputs) -> float:
         """The share of these outputs that differ from those without noise."""
-        from structpred.layers._perturbed_kernels import count_flips
-
         outputs = self.best.outputs
-        return float(count_flips(outputs.labels, outputs.ends, plain.labels, plain.ends) / max(1, len(outputs)))
+        return float(_kernels().count_flips(outputs.labels, outputs.ends, plain.labels, plain.ends) / max(1, len(outputs)))

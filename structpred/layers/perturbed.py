@@ -9,6 +9,10 @@ from structpred.layers.layer import Layer, Point
 from structpred.layers.loss import Given, Loss, Terms
 from structpred.layers.noise import Noise, Perturbed
 from structpred.layers.record import Scores
+from structpred.runtime.lazy_names import later
+
+_kernels = later("structpred.layers._noise_kernels")
+_record_kernels = later("structpred.layers._record_kernels")
 
 
 class PerturbedLoss(Loss):
@@ -60,15 +64,13 @@ class PerturbedLoss(Loss):
 
     def terms(self, batch: Scores, theta: Floats, given: Given) -> Terms:
         """The means over the samples."""
-        from structpred.layers import _perturbed_kernels
-
         found = self.noise.perturb(batch, theta, given.ids, given.step)
         values, gap = mean_of(found.best.values, len(batch)), mean_of(found.best.gaps, len(batch))
         if self.noise.multiplicative or self.noise.antithetic:
             values -= batch.dots(theta, given.target)  # of which pairs have the mean, too
         else:
             means = np.empty(len(batch))
-            _perturbed_kernels.mean_dots(found.noisy, given.target, batch.offsets, means)
+            _kernels().mean_dots(found.noisy, given.target, batch.offsets, means)
             values -= means
         gradient = mean_point(batch, found) - given.target
         return Terms(values, gradient, gap, flips=found.flip_rate)
@@ -123,43 +125,35 @@ class PerturbedLayer(Layer):
 
 def mean_of(numbers: Floats, n: int) -> Floats:
     """The mean over samples of numbers[k n + i], (n,)."""
-    from structpred.layers import _perturbed_kernels
-
     found = np.empty(n)
-    _perturbed_kernels.mean_numbers(numbers, found)
+    _kernels().mean_numbers(numbers, found)
     return found
 
 
 def mean_point(batch: Scores, found: Perturbed) -> Floats:
     """1/m sum_k f_k mu(y_k), flat: the mean output, with the factors of multiplicative noise where there are any."""
-    from structpred.layers import _perturbed_kernels
-
     if found.best.points is not None:
         amounts = found.best.points.reshape(-1, batch.size)
         mean: Floats = (amounts if found.factors is None else found.factors * amounts).mean(axis=0)
         return mean
     out = np.zeros(batch.size)
     factors = np.empty((0, 0)) if found.factors is None else found.factors
-    _perturbed_kernels.mean_counts(found.best.parts, found.best.part_ends, batch.offsets, factors, out)
+    _kernels().mean_counts(found.best.parts, found.best.part_ends, batch.offsets, factors, out)
     return out
 
 
 def dots_of_outputs(batch: Scores, found: Perturbed, gradient: Floats) -> Floats:
     """g . mu(y_k) of each noisy output, sample by sample."""
-    from structpred.layers import _record_kernels
-
     if found.best.points is not None:
         m = len(found.best.points) // max(1, batch.size)
         return batch.copies(m).dots(found.best.points, np.tile(gradient, m))
     out, owners = np.empty(len(found.best.values)), np.arange(len(found.best.values)) % max(1, len(batch))
-    _record_kernels.score_outputs(gradient, batch.offsets, found.best.parts, found.best.part_ends, owners, out)
+    _record_kernels().score_outputs(gradient, batch.offsets, found.best.parts, found.best.part_ends, owners, out)
     return out
 
 
 def score_function(batch: Scores, noise: Noise, ids: Integers, step: int, numbers: Floats) -> Floats:
     """The mean of z_k f_k less a baseline, flat: sigma times the derivative of the mean of f by theta, unbiased."""
-    from structpred.layers import _perturbed_kernels
-
     out = np.zeros(batch.size)
-    _perturbed_kernels.score_function(numbers, batch.offsets, ids, noise.seed, step, noise.antithetic, noise.samples, out)
+    _kernels().score_function(numbers, batch.offsets, ids, noise.seed, step, noise.antithetic, noise.samples, out)
     return out

@@ -10,6 +10,7 @@ from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.own_code import asked_parts
 from structpred.core.types import Floats
 from structpred.errors import ParameterError
+from structpred.layers.loss import checked_count
 
 
 class PooledOracle(Oracle):
@@ -40,9 +41,8 @@ class PooledOracle(Oracle):
     def __init__(self, oracle: Oracle, *, share: float = 0.1, size: int = 1000) -> None:
         if not 0.0 < share <= 1.0:
             raise ParameterError(f"share must lie in (0, 1], got {share!r}")
-        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-            raise ParameterError(f"size must be a whole number >= 1, got {size!r}")
-        self.oracle, self.share, self.size, self.output = oracle, float(share), size, oracle.output
+        self.oracle, self.share, self.output = oracle, float(share), oracle.output
+        self.size = checked_count(size, "size")
         self._met: dict[Shape, dict[bytes, tuple[Labels, Floats]]] = {}
 
     def n_parts(self, shape: Shape) -> int:

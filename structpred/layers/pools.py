@@ -15,8 +15,11 @@ from structpred.core.types import Floats, Integers
 from structpred.errors import DataError
 from structpred.layers.loss import Given, Loss, Terms, checked_count, keys_of
 from structpred.layers.record import Scores
+from structpred.runtime.lazy_names import later
 from structpred.runtime.ranges import ends_of
 from structpred.task.regret import packed_labels
+
+_kernels = later("structpred.layers._record_kernels")
 
 
 class Pool(NamedTuple):
@@ -79,16 +82,14 @@ class PoolLoss(Loss):
 
     def terms(self, batch: Scores, theta: Floats, given: Given) -> Terms:
         """The loss of the pools' scores, and its gradient by the chain rule."""
-        from structpred.layers import _record_kernels
-
         outputs = given.pool if given.pool is not None else self._own(batch, theta, given)
         parts, part_ends, owners, ends = _packed(batch, outputs)
         scores, truths = np.empty(len(owners)), np.empty(len(owners))
         for numbers, out in ((theta, scores), (given.truth, truths)):
-            _record_kernels.score_outputs(numbers, batch.offsets, parts, part_ends, owners, out)
+            _kernels().score_outputs(numbers, batch.offsets, parts, part_ends, owners, out)
         values, weights, share = self.weigh(Pool(scores, truths, owners, ends), batch.dots(theta, given.target))
         gradient = -share * given.target
-        _record_kernels.add_outputs(weights, batch.offsets, parts, part_ends, owners, gradient)
+        _kernels().add_outputs(weights, batch.offsets, parts, part_ends, owners, gradient)
         return Terms(values, gradient, np.zeros(len(batch)))
 
     def _own(self, batch: Scores, theta: Floats, given: Given) -> list[list[Labels]]:

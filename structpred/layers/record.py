@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple, TypeVar, overload
+from typing import NamedTuple, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -18,10 +18,13 @@ from structpred.core.stand_ins import stand_in
 from structpred.core.types import Floats, Integers
 from structpred.errors import DataError, InfeasibleError, OracleError
 from structpred.runtime.interrupts import give_up_if_asked
+from structpred.runtime.lazy_names import later
 from structpred.runtime.ranges import ends_of, spans
 from structpred.runtime.threads import checked_jobs, run_ranges, split_evenly
 from structpred.task.regret import packed_labels
 from structpred.task.task_checks import true_parts
+
+_kernels = later("structpred.layers._record_kernels")
 
 T = TypeVar("T", bound=np.generic)
 A = TypeVar("A")
@@ -372,9 +375,3 @@ def _sizes(oracle: Oracle, shapes: Sequence[Shape]) -> list[int]:
             except Exception as error:
                 raise DataError(f"sample {i}: {type(oracle).__name__}.n_parts refuses the shape {shape!r}: {error}") from error
     return [known[shape] for shape in shapes]
-
-
-def _kernels() -> Any:
-    from structpred.layers import _record_kernels
-
-    return _record_kernels

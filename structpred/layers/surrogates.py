@@ -1,15 +1,13 @@
 """Losses of part scores as surrogates: what trainers minimise over weights, beside the margin, slack and the log loss."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import cast
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.group_scales import Scale
 from structpred.core.oracle import Oracle
 from structpred.core.own_code import renumbered
-from structpred.core.sparse import sparse_dot
 from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 from structpred.errors import DataError, InfeasibleError, MissingCapabilityError, OracleError, ParameterError
@@ -21,12 +19,12 @@ from structpred.layers.record import Scores
 from structpred.layers.sparsemap import SparseMAPLoss
 from structpred.task.augmented import augmented
 from structpred.task.fast.part_steps import adjoint_block
-from structpred.task.steps import Step, TaskLike, Terms
+from structpred.task.steps import Step, TaskLike
 from structpred.task.task import Task
-from structpred.task.terms import summed
+from structpred.task.terms import SmoothSurrogate
 
 
-class ScoreSurrogate(ABC):
+class ScoreSurrogate(SmoothSurrogate):
     """H_i(w) = L(Psi(x_i) w), with a loss L of part scores that is convex and >= 0; the gold is the true output.
 
     Smooth trainers minimise it (lbfgs, sgd, proximal, bundle methods). A child says which loss; its attributes are its settings,
@@ -35,7 +33,6 @@ class ScoreSurrogate(ABC):
     """
 
     requires: tuple[str | tuple[str, ...], ...] = ("argmax",)
-    piecewise_linear = False
 
     @abstractmethod
     def loss(self, oracle: Oracle) -> Loss:
@@ -67,21 +64,6 @@ class ScoreSurrogate(ABC):
                 f"surrogate: {type(loss).__name__} needs an exact oracle: {name} is not exact, so nothing bounds the objective's "
                 f"value at any weights; take surrogate={instead}, or an oracle that is exact"
             )
-
-    def offset(self, step: Step) -> float:
-        """There are no linear pieces, so there is nothing to offset."""
-        raise TypeError(f"{type(self).__name__} is not a maximum of linear functions; use a trainer for smooth losses")
-
-    def values(self, task: TaskLike, w: Vector) -> Floats:
-        """H_i(w) of every instance, upper bounds where the oracle gives bounds."""
-        return self.gradient(task, w, np.ones(len(task)))[0]
-
-    def terms(self, task: TaskLike, w: Vector, rows: npt.ArrayLike, shares: npt.ArrayLike | None = None) -> Terms:
-        """Gradient and values of these rows, summed up with these shares (ones if not given): the tangent at w."""
-        return summed(
-            (len(task), task.dim), rows, shares, lambda i: self.term(task, w, i),
-            lambda step: step.violation + sparse_dot(w, step.difference),
-        )  # fmt: skip
 
     def gradient(self, task: TaskLike, w: Vector, shares: Floats) -> tuple[Floats, Floats]:
         """H_i of every instance, and the gradient of sum_i shares_i H_i (flat, float64), a block of instances at a time."""

@@ -13,8 +13,7 @@ from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Oracle, Shape
 from structpred.core.types import Floats
 from structpred.errors import DataError
-from structpred.objectives.log_loss import LogLoss
-from structpred.objectives.marginal_log_loss import MarginalLogLoss
+from structpred.objectives.log_loss import LogLoss, MarginalLogLoss
 from structpred.runtime.lazy_names import later
 from structpred.task.added_scores import AddedScores
 from structpred.task.partial_task import PartialTask, is_partial

@@ -9,8 +9,7 @@ from structpred.core.costs import Cost, missing_method
 from structpred.core.oracle import Oracle
 from structpred.core.regulariser import Regulariser
 from structpred.errors import DataError, ParameterError
-from structpred.objectives.names import losses
-from structpred.objectives.regularisers.names import regularisers
+from structpred.objectives.names import losses, regularisers
 from structpred.text.suggestions import named
 from structpred.trainers.names import trainers
 from structpred.trainers.problem import Surrogate, Trainer
@@ -22,7 +21,7 @@ def surrogates() -> dict[str, Callable[[], Surrogate]]:
     from structpred.layers.surrogates import PerturbedSurrogate, SoftMargin, SparseMAPSurrogate
     from structpred.objectives.log_loss import LogLoss
     from structpred.objectives.margin import MarginRescaling
-    from structpred.objectives.scalar.names import multiclass_losses, scalar_losses
+    from structpred.objectives.names import multiclass_losses, scalar_losses
     from structpred.slack.surrogate import SlackRescaling
 
     return {

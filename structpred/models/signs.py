@@ -14,8 +14,7 @@ from structpred.core.regulariser import Regulariser
 from structpred.core.result import Result
 from structpred.core.types import Integers
 from structpred.errors import MissingCapabilityError, ParameterError
-from structpred.objectives.regularisers.l2 import L2
-from structpred.objectives.regularisers.sign_constraints import SignConstraints, checked_signs
+from structpred.objectives.regularisers.l2 import L2, SignConstraints, checked_signs
 from structpred.task.steps import TaskLike
 from structpred.text.suggestions import did_you_mean
 from structpred.trainers.names import can_minimise, trainers

@@ -1,28 +1,73 @@
-"""The margin-rescaled hinge, and the perceptron loss as its case without a margin."""
+"""The margin-rescaled hinge, the perceptron loss as its case without a margin, and the hinge of what is known in part."""
 
+import numpy as np
 import numpy.typing as npt
 
 from structpred.core.group_scales import Scale
 from structpred.core.types import Floats
 from structpred.core.weights import Vector
-from structpred.objectives.latent_hinge import LatentHinge
+from structpred.errors import ParameterError
 from structpred.rows.scalar_loss import DualTable
+from structpred.task.partial_task import is_partial, less_known
 from structpred.task.steps import Step, TaskLike, Terms
 
 
-class MarginRescaling:
+class _Hinge:
+    """What both share. loss_weight: how much the loss counts, finite and >= 0; ParameterError for others."""
+
+    requires: tuple[str | tuple[str, ...], ...] = ("argmax",)
+    #: a maximum of functions linear in w, so cutting planes and Frank-Wolfe apply where nothing is subtracted from it
+    piecewise_linear = True
+
+    def __init__(self, loss_weight: float = 1.0) -> None:
+        if not (np.isfinite(loss_weight) and loss_weight >= 0):
+            raise ParameterError(f"loss_weight must be finite and >= 0, got {loss_weight}")
+        self.loss_weight = float(loss_weight)
+
+    def offset(self, step: Step) -> float:
+        """The constant of the maximum's linear piece: violation + <w, difference> where that is all."""
+        return self.loss_weight * step.loss
+
+
+class LatentHinge(_Hinge):
+    """H_i(w) = max_y [loss_weight * loss(y_i, y) + <w, phi(x_i, y)>] - max_{h in A_i} <w, phi(x_i, h)>.
+
+    A_i are the outputs that agree with what is known of y_i (Yu & Joachims 2009, equation 3, with a loss that does not depend on
+    h); where all is known it is the margin-rescaled hinge. It is not convex: a step goes towards the best completion at the
+    present weights. Online learners take such steps, one instance at a time; `fit` takes the rounds of CCCP instead.
+
+    >>> from structpred.models import ChainLabeler
+    >>> X, y = [np.eye(2)] * 3, [["a", None], [None, "b"], ["a", "b"]]
+    >>> ChainLabeler("mira").partial_fit(X, y, classes=["a", "b"]).predict(X)[0].tolist()
+    ['a', 'b']
+    """
+
+    #: the second term is concave
+    convex = False
+
+    def certified(self, task: TaskLike) -> bool:
+        """No bound on the optimum is known where something is missing."""
+        return task.certified and not is_partial(task)
+
+    def term(self, task: TaskLike, w: Vector, i: int, scale: Scale = 1.0) -> Step:
+        """A subgradient (-difference), phi(x_i, y) - phi(x_i, h), and the value of H_i at scale * w."""
+        return less_known(task.step(w, i, self.loss_weight, scale), task, i, lambda own, k: own.step(w, k, 0.0, scale))
+
+    def values(self, task: TaskLike, w: Vector) -> Floats:
+        """H_i(w) of every instance (upper bounds where the oracle gives bounds)."""
+        values = task.violations(w, self.loss_weight)
+        if is_partial(task):
+            less = [task.allowed.step(w, k, 0.0).violation for k in range(len(task.rows))]
+            values[task.rows] = np.maximum(values[task.rows] - np.array(less), 0.0)
+        return values
+
+
+class MarginRescaling(_Hinge):
     """H_i(w) = max_y  loss_weight * loss(y_i, y) + <w, phi(x_i, y)> - <w, phi(x_i, y_i)>.
 
     loss_weight = 1 is the margin-rescaled structured hinge (Taskar et al. 2003; Tsochantaridis et al. 2005, eq. 7),
     0 the perceptron loss (Collins 2002). H_i is convex and >= 0, an upper bound of the loss if loss_weight = 1.
     """
-
-    requires: tuple[str | tuple[str, ...], ...] = ("argmax",)
-    #: H_i is a maximum of functions linear in w, so cutting planes and Frank-Wolfe apply
-    piecewise_linear = True
-
-    def __init__(self, loss_weight: float = 1.0) -> None:
-        self.loss_weight = LatentHinge(loss_weight).loss_weight
 
     def term(self, task: TaskLike, w: Vector, i: int, scale: Scale = 1.0) -> Step:
         """The linear piece of H_i that is largest at scale * w.
@@ -30,10 +75,6 @@ class MarginRescaling:
         Its slope is -difference, its constant loss_weight * loss, its value `violation`; `bound` >= H_i.
         """
         return task.step(w, i, self.loss_weight, scale)
-
-    def offset(self, step: Step) -> float:
-        """The constant of the linear piece: violation + <w, difference>."""
-        return self.loss_weight * step.loss
 
     def terms(self, task: TaskLike, w: Vector, rows: npt.ArrayLike, shares: npt.ArrayLike | None = None) -> Terms:
         """The pieces that `term` gives for these rows, summed up with these shares (ones if not given)."""

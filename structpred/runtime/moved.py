@@ -44,14 +44,11 @@ def renamed(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
 
 
 def leave_behind(package: str, rooms: Mapping[str, Sequence[str]]) -> None:
-    """Let modules of `package` be imported by their old names; rooms: the package where they are now -> their names."""
+    """Let modules of `package` be imported by their old names; rooms: the package where they are now -> their names.
+
+    "old:new" is one that has another name there.
+    """
     for room, names in rooms.items():
         for name in names:
-            sys.modules.setdefault(f"{package}.{name}", _Moved(f"{package}.{name}", f"{room}.{name}"))
-
-
-def leave_merged(package: str, homes: Mapping[str, Sequence[str]]) -> None:
-    """The same for modules of `package` that were merged; homes: the module of it that has their names now -> the old modules."""
-    for home, names in homes.items():
-        for name in names:
-            sys.modules.setdefault(f"{package}.{name}", _Moved(f"{package}.{name}", f"{package}.{home}"))
+            old, _, new = name.partition(":")
+            sys.modules.setdefault(f"{package}.{old}", _Moved(f"{package}.{old}", f"{room}.{new or old}"))

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.runtime.ranges import ends_of
+from structpred.task.steps import TaskLike
 
 #: a symmetric matrix of float32, (positions, positions): an array, or a SciPy CSR array with sorted indices
 Gram = Any
@@ -84,3 +85,8 @@ class FunctionSpace:
         for gram in self.grams:
             out += [gram] if isinstance(gram, np.ndarray) else [gram.indptr, gram.indices, gram.data]
         return out
+
+
+def space_of(task: TaskLike) -> FunctionSpace | None:
+    """The space of functions that the weights of a task are in; None for ordinary weights."""
+    return getattr(getattr(task, "features", None), "space", None)

@@ -1,5 +1,6 @@
 """Bulk terms: what the steps of many instances say together, in one vector; a sweep of cutting planes needs no more."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice, pairwise
 from typing import NamedTuple
@@ -7,11 +8,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.group_scales import Scale
+from structpred.core.sparse import sparse_dot
 from structpred.core.types import Floats, Integers
+from structpred.core.weights import Vector
 from structpred.errors import DataError
 from structpred.runtime.interrupts import give_up_if_asked
 from structpred.runtime.threads import run_ranges
-from structpred.task.steps import Step, Terms
+from structpred.task.steps import Step, TaskLike, Terms
 from structpred.task.taken import checked_rows
 
 #: fewer pairs are added faster by one thread than others are started
@@ -58,6 +62,35 @@ def summed(
         total += share * offset(step)
         losses[k], violations[k], bounds[k] = step.loss, step.violation, step.bound
     return Terms(difference, total, losses, violations, bounds)
+
+
+class SmoothSurrogate(ABC):
+    """What surrogates share that have a gradient everywhere: no linear pieces, and values that come with the gradient."""
+
+    piecewise_linear = False
+
+    @abstractmethod
+    def term(self, task: TaskLike, w: Vector, i: int, scale: Scale = 1.0) -> Step:
+        """The gradient (-difference) and the value of H_i at scale * w, with its upper bound."""
+
+    @abstractmethod
+    def gradient(self, task: TaskLike, w: Vector, shares: Floats) -> tuple[Floats, Floats]:
+        """H_i of every instance, and the gradient of sum_i shares_i H_i (flat, float64)."""
+
+    def offset(self, step: Step) -> float:
+        """There are no linear pieces, so there is nothing to offset."""
+        raise TypeError(f"{type(self).__name__} is not a maximum of linear functions; use a trainer for smooth losses")
+
+    def values(self, task: TaskLike, w: Vector) -> Floats:
+        """H_i(w) of every instance, upper bounds where the oracle gives bounds."""
+        return self.gradient(task, w, np.ones(len(task)))[0]
+
+    def terms(self, task: TaskLike, w: Vector, rows: npt.ArrayLike, shares: npt.ArrayLike | None = None) -> Terms:
+        """Gradient and values of these rows, summed up with these shares (ones if not given): the tangent at w."""
+        return summed(
+            (len(task), task.dim), rows, shares, lambda i: self.term(task, w, i),
+            lambda step: step.violation + sparse_dot(w, step.difference),
+        )  # fmt: skip
 
 
 def one_run(rows: npt.ArrayLike, n: int) -> range | None:

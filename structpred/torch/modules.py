@@ -10,8 +10,7 @@ import torch
 
 from structpred.core.oracle import Oracle, Shape
 from structpred.layers import Layer, Loss, Scores
-from structpred.torch.functions import LayerFunction, LossFunction
-from structpred.torch.tensors import checked, plain, precise, shaped
+from structpred.torch.functions import LayerFunction, LossFunction, checked, plain, precise, shaped
 
 
 class _Module(torch.nn.Module):

@@ -10,8 +10,7 @@ same lines serve every task; they do not depend on the dual map, whose scales ma
 """
 
 from dataclasses import replace
-from functools import lru_cache
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,11 +18,14 @@ import numpy.typing as npt
 from structpred.core.regulariser import DualMap, Regulariser
 from structpred.core.types import Floats
 from structpred.core.weights import Vector, Weights
+from structpred.runtime.lazy_names import later
 from structpred.task.steps import Step
 from structpred.task.terms import running_sum
 from structpred.trainers.blocks.arena import Arena
 from structpred.trainers.problem import Problem, Trainer
 from structpred.trainers.states import COUNT, Values
+
+_kernels = later("structpred.trainers.blocks._bcfw_kernels")
 
 
 class BCFWState(NamedTuple):
@@ -107,7 +109,7 @@ class BCFW(Trainer):
 
     def _move(self, problem: Problem, state: BCFWState, i: int, step: Step, offset: float) -> tuple[BCFWState, float, bool]:
         """Lines 5-8: the corner u_s = p_i psi / lam, l_s = p_i offset; the line search; the updates."""
-        frank_wolfe_step = _kernel()
+        frank_wolfe_step = _kernels().frank_wolfe_step
         weights, blocks, dual_map, share = state.weights, state.blocks, problem.dual_map, problem.p.item(i)
         l_i, l_s, factor = state.offsets.item(i), share * offset, share / problem.lam
         where = (
@@ -200,11 +202,9 @@ class BCFW(Trainer):
 
     def mixed(self, before: BCFWState, state: BCFWState, eta: float) -> BCFWState:
         """Each block (1 - eta) times what it was before plus eta times what it is: as feasible as both."""
-        from structpred.trainers.blocks._bcfw_kernels import mix_blocks
-
         n = int(before.blocks.length.sum() + state.blocks.length.sum())
         blocks = Arena.empty(len(state.offsets)).with_space(n)
-        mix_blocks(before.blocks[:], state.blocks[:], eta, blocks[:])
+        _kernels().mix_blocks(before.blocks[:], state.blocks[:], eta, blocks[:])
         return state._replace(blocks=blocks, offsets=(1.0 - eta) * before.offsets + eta * state.offsets)
 
     def gap_estimate(self, problem: Problem, state: BCFWState) -> float:
@@ -225,11 +225,3 @@ class _Curved(Regulariser):
     def dual_map(self) -> DualMap:
         """The table."""
         return self.table
-
-
-@lru_cache(maxsize=1)
-def _kernel() -> Any:
-    """Loaded once: it is called at every step."""
-    from structpred.trainers.blocks._bcfw_kernels import frank_wolfe_step
-
-    return frank_wolfe_step

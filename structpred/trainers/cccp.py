@@ -20,11 +20,10 @@ from structpred.core.oracle import Labels
 from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector, Weights
 from structpred.errors import ParameterError
-from structpred.objectives.latent_hinge import LatentHinge
+from structpred.objectives.margin import LatentHinge
 from structpred.runtime.ranges import ends_of
 from structpred.task.partial_task import PartialTask, is_partial
-from structpred.trainers.problem import Problem, Surrogate, Trainer, once_per_problem
-from structpred.trainers.running.inner import ByInner
+from structpred.trainers.problem import ByInner, Problem, Surrogate, Trainer, once_per_problem
 from structpred.trainers.states import COUNT, Values
 
 _GROWS = Values(grows=True)
@@ -76,7 +75,7 @@ class CCCPState(NamedTuple):
         return None if right else f"first: expected {dim} weights or none"
 
 
-class CCCP(ByInner, Trainer):  # type: ignore[override]
+class CCCP(ByInner, Trainer):
     """Outputs that are known in part: rounds of completing them and of training on them, by any trainer.
 
     The first completion is that of a latent perceptron. A trainer that keeps a dual value is judged by F: a round ends after

@@ -10,7 +10,7 @@ machine raises where w moves sigma' times as fast as its blocks do; so it runs t
 its own, the number m_j of the shards that have it, since |sum_k r_k|^2 <= sum_j m_j sum_k r_kj^2.
 """
 
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,33 +28,6 @@ from structpred.trainers.shards.sharded import ShardedTrainer
 #: places in the numbers that all know, and in those of a report
 LOSS, ETA, MASS = range(3)
 RISE, AFTER, INCLUDED, LAM = range(4)
-
-
-class BlockSolver(Protocol):
-    """What the trainer of a shard has besides the methods of all trainers; its state has a field `weights`.
-
-    One whose states can be mixed has a method `mixed(before, state, eta)`: every block (1 - eta) what it was plus eta what it is.
-    """
-
-    def local_problem(self, problem: Problem, curvature: DualMap) -> Problem:
-        """The problem whose steps raise G_k; the scales of this linear dual map are the sigma'."""
-        ...
-
-    def begin(self, problem: Problem, blocks: Any, w: Floats) -> Any:
-        """The state with these blocks at weights that are not their sum."""
-        ...
-
-    def at_rest(self, state: Any) -> Any:
-        """The blocks alone, without weights."""
-        ...
-
-    def own_sum(self, problem: Problem, state: Any) -> Floats:
-        """sum of w_i over the shard, a new array."""
-        ...
-
-    def dual_part(self, problem: Problem, state: Any) -> float:
-        """sum of l_i over the shard."""
-        ...
 
 
 class ShardBlocks(NamedTuple):
@@ -80,9 +53,9 @@ class CoCoAWay:
         self.trainer, self.sigma, self.passes = trainer, sigma, checked_passes(passes)
 
     @property
-    def solver(self) -> BlockSolver:
-        """The trainer, as one of blocks."""
-        return cast(BlockSolver, self.trainer)
+    def solver(self) -> Any:
+        """The trainer, by what TRAINER_OPTIONAL asks of one that works on blocks; its state has a field `weights`."""
+        return self.trainer
 
     @property
     def averaged(self) -> bool:
@@ -120,7 +93,7 @@ class CoCoAWay:
         problem, local, solver = part.problem, self._local(part), self.solver
         blocks, w, eta = state.now, common.vectors[0], float(common.numbers[ETA])
         if state.before is not None and eta != 1.0:
-            blocks = cast(Any, solver).mixed(state.before, blocks, eta)
+            blocks = solver.mixed(state.before, blocks, eta)
         before = None if state.before is None else _copy(blocks)
         own, loss = solver.own_sum(problem, blocks), solver.dual_part(problem, blocks)
         run = solver.begin(local, blocks, w)
@@ -173,7 +146,8 @@ class CoCoAWay:
     def _local(self, part: Part) -> Problem:
         """The problem of the shard, made once."""
         key = f"local {type(self.trainer).__name__} {self.sigma} {part.n_shards}"
-        return kept(part.problem, key, lambda: self.solver.local_problem(part.problem, self._curvature(part)))
+        made: Problem = kept(part.problem, key, lambda: self.solver.local_problem(part.problem, self._curvature(part)))
+        return made
 
 
 class CoCoA(ShardedTrainer):

@@ -15,8 +15,6 @@ Where a block is full, the two corners of least weight become their weighted mea
 value stays. Corners that had no weight for some visits are forgotten.
 """
 
-from functools import lru_cache
-from types import ModuleType
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -28,10 +26,13 @@ from structpred.core.sparse import SparseVector, add_sparse
 from structpred.core.types import Floats
 from structpred.core.weights import Vector, Weights
 from structpred.errors import ParameterError
+from structpred.runtime.lazy_names import later
 from structpred.trainers.blocks.arena import Arena
 from structpred.trainers.blocks.corner_spaces import Found, corner_space
 from structpred.trainers.problem import Problem, Trainer, once_per_problem
 from structpred.trainers.states import COUNT, FIXED, Values
+
+_kernels = later("structpred.task.fast._corner_kernels")
 
 Arrays = tuple[npt.NDArray[np.generic], ...]
 Counts = Annotated[npt.NDArray[np.int64], COUNT]
@@ -343,11 +344,3 @@ def dots_from(scores: Vector, arena: Arena, first: int, n: int) -> Floats:
 def scratch_of(problem: Problem) -> Floats:
     """Zeros between any two calls of a kernel."""
     return np.zeros(problem.task.dim)
-
-
-@lru_cache(maxsize=1)
-def _kernels() -> ModuleType:
-    """Loaded once: they are called at every step."""
-    from structpred.task.fast import _corner_kernels
-
-    return _corner_kernels

@@ -147,27 +147,30 @@ class LBFGS(Trainer):
 
     def _start(self, problem: Problem, w: Vector, scale: Floats) -> LBFGSState:
         point = w.astype(np.float64)
-        value, gradient = objective(problem, point)
+        value, gradient = self._objective(problem, point)
         return LBFGSState.start(point, gradient, value, self.memory, self._strength(problem), scale)
 
     def update(self, problem: Problem, state: LBFGSState, item: int) -> tuple[LBFGSState, bool]:
         """A direction, a step that satisfies the weak Wolfe conditions by bisection, a new pair."""
-        direction = self._direction(state)
-        slope = dot(direction, state.gradient)
+        slopes, kink = self._slopes(problem, state)
+        direction = self._direction(state, slopes)
+        if kink:
+            direction[direction * slopes >= 0.0] = 0.0  # what would go uphill stays
+        slope = dot(direction, slopes)
         if slope >= 0.0 or state.stuck:
             state.stuck[...] = 1
             return state, False
-        step = self._first_step(state, state.gradient)
+        step = self._first_step(state, slopes)
         low, high = 0.0, np.inf
         good = state.w, float(state.value), state.gradient  # the point at `low`
         for trial in range(self.max_trials):
-            w = step * direction
-            w += state.w
+            w, asked = self._point(state, direction, slopes, step, slope, kink)
             with may_be_given_up():
-                value, gradient = objective(problem, w)
-            if not value <= state.value + 1e-4 * step * slope:
+                value, gradient = self._objective(problem, w)
+            # beside the objective what is asked for may round to nothing: a shorter step would always do, and never end the run
+            if not value <= state.value + asked or (kink and value == state.value):
                 high = step
-            elif dot(gradient, direction) < 0.9 * slope:
+            elif not kink and dot(gradient, direction) < 0.9 * slope:  # along a kink Armijo's condition is all there is
                 low, good = step, (w, value, gradient)
             else:
                 return self._accept(problem, state, w, value, gradient, trial + 1), True
@@ -175,6 +178,22 @@ class LBFGS(Trainer):
         if good[1] == state.value:
             return state, self._give_up(state, high, high * slope)
         return self._accept(problem, state, *good, self.max_trials), True
+
+    def _slopes(self, problem: Problem, state: LBFGSState) -> tuple[Floats, bool]:
+        """What the direction goes down, and whether the objective has kinks."""
+        return state.gradient, False
+
+    def _point(
+        self, state: LBFGSState, direction: Floats, slopes: Floats, step: float, slope: float, kink: bool
+    ) -> tuple[Floats, float]:  # fmt: skip
+        """The point that a step leads to, and by how much the objective must change there at least."""
+        w = step * direction
+        w += state.w
+        return w, 1e-4 * step * slope
+
+    def _objective(self, problem: Problem, w: Floats) -> tuple[float, Floats]:
+        """The objective and its gradient."""
+        return objective(problem, w)
 
     def _give_up(self, state: LBFGSState, step: float, promised: float) -> bool:
         """No step helped. Returns, and says, whether the shortest was too long, though its slope promised such a change."""
@@ -195,10 +214,10 @@ class LBFGS(Trainer):
         known = state.pairs or len(state.scale)
         return 1.0 if known else min(1.0, 1.0 / max(float(np.abs(gradient).sum()), 1e-300))
 
-    def _direction(self, state: LBFGSState) -> Floats:
+    def _direction(self, state: LBFGSState, slopes: Floats) -> Floats:
         """The two-loop recursion, in place."""
-        q = np.empty(len(state.gradient), np.float32)
-        np.negative(state.gradient, out=q, casting="same_kind")
+        q = np.empty(len(slopes), np.float32)
+        np.negative(slopes, out=q, casting="same_kind")
         n, m = int(state.pairs), self.memory
         newest_first = [(int(state.following) - 1 - k) % m for k in range(n)]
         alphas = []

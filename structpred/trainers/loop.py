@@ -16,7 +16,7 @@ import numpy.typing as npt
 from structpred.core.products import dot
 from structpred.core.result import Certificate, Record, Result, crossing
 from structpred.core.stand_ins import stand_in
-from structpred.core.weights import Vector, Weights
+from structpred.core.weights import Vector
 from structpred.errors import (
     CheckpointError,
     CheckpointWarning,
@@ -27,9 +27,7 @@ from structpred.errors import (
     StorageError,
 )
 from structpred.runtime.interrupts import GivenUp, Interrupts
-from structpred.trainers.blocks.function_weights import FunctionWeights
 from structpred.trainers.names import require
-from structpred.trainers.online.grouped_weights import GroupedWeights
 from structpred.trainers.online.visits import updates
 from structpred.trainers.problem import Problem, Trainer
 from structpred.trainers.running.bounds import Bounds, check_finite
@@ -219,7 +217,7 @@ class Run:
 
     def _after_pass(self) -> str | None:
         with np.errstate(over="ignore", invalid="ignore"):
-            doubt = any(part.in_doubt() for part in self.state if isinstance(part, Weights | GroupedWeights | FunctionWeights))
+            doubt = any(part.in_doubt() for part in self.state if hasattr(part, "in_doubt"))
         if doubt:
             self._finite_weights()
         settings = self.settings

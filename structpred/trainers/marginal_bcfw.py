@@ -89,7 +89,6 @@ class MarginalBCFW(Trainer):
 
     name = "marginal_bcfw"
     requires = ("label_sets",)
-    surrogates = (MarginRescaling,)
     kinds = (MarginRescaling,)
     certified = True
 

@@ -7,7 +7,7 @@ import numpy as np
 from structpred.core import requirements
 from structpred.core.regulariser import Regulariser, capabilities
 from structpred.errors import ParameterError
-from structpred.objectives.regularisers.names import regularisers
+from structpred.objectives.names import regularisers
 from structpred.runtime.discovery import public_subclasses
 from structpred.task.partial_task import is_partial
 from structpred.trainers.problem import Problem, Surrogate, Trainer, is_convex

@@ -6,8 +6,11 @@ import numpy as np
 
 from structpred.core.sparse import SparseVector
 from structpred.core.types import Floats
+from structpred.runtime.lazy_names import later
 from structpred.trainers.planes.cutting_planes import CuttingPlanes, Sweep
 from structpred.trainers.problem import Problem
+
+_kernels = later("structpred.core._sparse_kernels")
 
 
 class OneSlackState(NamedTuple):
@@ -54,14 +57,12 @@ class OneSlackCuttingPlane(CuttingPlanes):
 
     def update(self, problem: Problem, state: OneSlackState, item: int) -> tuple[OneSlackState, bool]:
         """Line 6 for one sample, what it adds to the plane; lines 8 and 4 after the last one."""
-        from structpred.core._sparse_kernels import add_into
-
         if item < 0:
             return self._solve(problem, state)
         step, share = problem.surrogate.term(problem.task, state.sweep.w, item), float(problem.p[item])
         state.sweep.add(step, share)
         if step.violation > 0.0:
-            add_into(state.mean, step.difference.indices, step.difference.values, share)
+            _kernels().add_into(state.mean, step.difference.indices, step.difference.values, share)
             state.offset.fill(state.offset.item() + share * problem.surrogate.offset(step))
         return state, False
 

@@ -14,7 +14,6 @@ from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.objectives.regularisers.l1 import L1
 from structpred.objectives.regularisers.l2 import L2
-from structpred.runtime.interrupts import may_be_given_up
 from structpred.trainers.lbfgs import LBFGS, LBFGSState
 from structpred.trainers.problem import Problem
 
@@ -85,33 +84,15 @@ class OWLQN(LBFGS):
         own = scale if self.free is None or not len(scale) else scale[self.free]
         return LBFGSState.start(z, gradient, value, self.memory, self._strength(problem), own)
 
-    def update(self, problem: Problem, state: LBFGSState, item: int) -> tuple[LBFGSState, bool]:
-        """A direction within the orthant, a step along it by backtracking, a new pair."""
-        slopes, mu = self._shortest(problem, state), self._split(problem)[1]
-        direction = self._direction(state._replace(gradient=slopes))
-        if mu:
-            direction[direction * slopes >= 0.0] = 0.0  # what would go uphill stays
-        if state.stuck or not dot(direction, slopes) < 0.0:
-            state.stuck[...] = 1
-            return state, False
-        step = self._first_step(state, slopes)
-        low, high = 0.0, np.inf
-        good = state.w, float(state.value), state.gradient  # the point at `low`
-        for trial in range(self.max_trials):
-            z = orthant_step(state.w, direction, slopes, step) if mu else state.w + step * direction
-            with may_be_given_up():
-                value, gradient = self._objective(problem, z)
-            # beside the objective what is asked for may round to nothing: a shorter step would always do, and never end the run
-            if not value <= state.value + 1e-4 * dot(slopes, z - state.w) or (mu and value == state.value):
-                high = step
-            elif not mu and dot(gradient, direction) < 0.9 * dot(slopes, direction):
-                low, good = step, (z, value, gradient)  # without a kink the weak Wolfe conditions hold, as in L-BFGS
-            else:
-                return self._accept(problem, state, z, value, gradient, trial + 1), True
-            step = 2.0 * low if high == np.inf else 0.5 * (low + high)
-        if good[1] == state.value:
-            return state, self._give_up(state, high, high * dot(direction, slopes))
-        return self._accept(problem, state, *good, self.max_trials), True
+    def _slopes(self, problem: Problem, state: LBFGSState) -> tuple[Floats, bool]:
+        return self._shortest(problem, state), bool(self._split(problem)[1])
+
+    def _point(
+        self, state: LBFGSState, direction: Floats, slopes: Floats, step: float, slope: float, kink: bool
+    ) -> tuple[Floats, float]:  # fmt: skip
+        """Within the orthant, where there are kinks."""
+        z = orthant_step(state.w, direction, slopes, step) if kink else state.w + step * direction
+        return z, 1e-4 * dot(slopes, z - state.w)
 
     def _regulariser(self, problem: Problem) -> Regulariser:
         return L1(self.l1) if self.l1 else problem.regulariser

@@ -91,7 +91,6 @@ class Pegasos(Trainer):
     name = "pegasos"
     requires = (("rows", "label_rows"),)
     regulariser_requires = ("dual_map",)
-    surrogates = (MarginRescaling,)
     kinds = (MarginRescaling, ScalarLoss, MulticlassLoss)
 
     def __init__(self, *, batch: int = 1, average: str = "suffix") -> None:

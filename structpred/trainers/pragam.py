@@ -22,7 +22,6 @@ from structpred.errors import ConvergenceError, ParameterError
 from structpred.objectives.margin import MarginRescaling
 from structpred.runtime.interrupts import may_be_given_up
 from structpred.trainers.blocks.dual_sets import NONE, DualSet, dual_set
-from structpred.trainers.blocks.power_iteration import largest_eigenvalue
 from structpred.trainers.problem import Problem, Trainer
 from structpred.trainers.states import COUNT, Values
 
@@ -140,7 +139,6 @@ class Pragam(Trainer):
 
     name = "pragam"
     requires: tuple[str | tuple[str, ...], ...] = (("signed_rows", "project"),)
-    surrogates = (MarginRescaling,)
     kinds = (MarginRescaling,)
     certified = True
     bulk = True
@@ -237,3 +235,24 @@ def _bounds(
     if before is not None and before.primal <= primal:
         w, primal = before.best, float(before.primal)
     return w, np.array(primal), np.array(max(bound, 0.0 if before is None else float(before.bound)))
+
+
+def largest_eigenvalue(operator: Callable[[Floats], Floats], size: int, *, tol: float, max_iter: int = 100) -> float:
+    """max_v <v, B v> / |v|^2 for B = operator on vectors of this size, from below, by power iteration from a random start.
+
+    It ends where an iteration adds less than tol in proportion. The estimate is never above the eigenvalue but for rounding, and
+    no number of iterations proves that it is near: who needs an upper bound must test what follows from it.
+
+    >>> round(largest_eigenvalue(lambda v: np.array([3.0, 1.0]) * v, 2, tol=1e-9), 6)
+    3.0
+    """
+    v = np.random.Generator(np.random.PCG64(0)).normal(size=size)
+    found = 0.0
+    for _ in range(max_iter):
+        v /= np.linalg.norm(v)
+        product = operator(v)
+        before, found = found, float(v @ product)
+        if not found > before * (1.0 + tol):
+            break
+        v = product
+    return max(found, 0.0)

@@ -29,7 +29,7 @@ class PragamB(Pragam):
     --------
     >>> from structpred.rows.linear_task import LinearTask
     >>> from structpred.objectives.margin import MarginRescaling
-    >>> from structpred.objectives.regularisers.free_intercept import FreeIntercept
+    >>> from structpred.objectives.regularisers.l2 import FreeIntercept
     >>> from structpred.trainers.loop import RunSettings, train
     >>> task = LinearTask([[1.0], [2.0], [3.0]], [1, -1, -1], intercept=1.0)
     >>> problem = Problem(task, MarginRescaling(), 0.1, regulariser=FreeIntercept())

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
+from operator import attrgetter
 from typing import Any, ClassVar, Protocol, TypeVar, cast
 
 import numpy as np
@@ -320,3 +321,21 @@ class Trainer(ABC):
     def report(self, problem: Problem, state: Any) -> dict[str, npt.NDArray[np.float64]]:
         """What else it says of the run, by name: arrays that come with the weights."""
         return {}
+
+
+class ByInner:
+    """What a trainer that runs another says of itself: what the trainer inside says.
+
+    To be named before `Trainer` among the parents of a class with an attribute `trainer`, the trainer inside.
+    """
+
+    trainer: Trainer
+
+    requires = property(attrgetter("trainer.requires"))
+    regulariser_requires: ClassVar[Any] = property(attrgetter("trainer.regulariser_requires"))
+    default_regulariser = property(attrgetter("trainer.default_regulariser"))
+    surrogates = property(attrgetter("trainer.surrogates"))
+    minimises = property(attrgetter("trainer.minimises"))
+    fits = property(attrgetter("trainer.fits"))
+    certifies = property(attrgetter("trainer.certifies"))
+    state_dim = property(attrgetter("trainer.state_dim"))

@@ -48,7 +48,6 @@ class ProjectedAscent(Trainer):
 
     name = "projected_ascent"
     requires = ("project",)
-    surrogates = (MarginRescaling,)
     kinds = (MarginRescaling,)
     certified = True
 

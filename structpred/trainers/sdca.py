@@ -77,7 +77,6 @@ class SDCA(Trainer):
     name = "sdca"
     requires = (("rows", "label_rows"),)
     regulariser_requires = ("dual_map",)
-    surrogates = (MarginRescaling,)
     kinds = (MarginRescaling, ScalarLoss, MulticlassLoss)
     certified = True
 

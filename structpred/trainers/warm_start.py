@@ -12,8 +12,7 @@ from structpred.objectives.regularisers.l2 import L2
 from structpred.trainers.lbfgs import LBFGS
 from structpred.trainers.names import can_minimise
 from structpred.trainers.oeg import OnlineEG
-from structpred.trainers.problem import Problem, Surrogate, Trainer, once_per_problem
-from structpred.trainers.running.inner import ByInner
+from structpred.trainers.problem import ByInner, Problem, Surrogate, Trainer, once_per_problem
 from structpred.trainers.states import COUNT
 
 
@@ -24,7 +23,7 @@ class WarmState(NamedTuple):
     state: Any
 
 
-class WarmStart(ByInner, Trainer):  # type: ignore[override]
+class WarmStart(ByInner, Trainer):
     """L-BFGS or OWL-QN from the weights that some passes of another trainer lead to, as one run with one history.
 
     Exponentiated gradient comes near the optimum in few passes, however many samples there are; L-BFGS closes the rest of the

@@ -14,7 +14,7 @@ from cli_helpers import Run, Shell
 from structpred.cli.kinds.kind import found_kinds
 from structpred.data.decisions import shortest_path_data
 from structpred.models.bundles import FORMAT_VERSION
-from structpred.objectives.regularisers.names import regularisers
+from structpred.objectives.names import regularisers
 from structpred.storage.bundles import read_bundle
 from structpred.trainers.names import trainers
 

@@ -14,8 +14,7 @@ import pytest
 import structpred
 from structpred.cli.kinds.kind import found_kinds
 from structpred.models import load
-from structpred.objectives.names import losses
-from structpred.objectives.regularisers.names import regularisers
+from structpred.objectives.names import losses, regularisers
 from structpred.storage.bundles import read_bundle
 from structpred.trainers.names import trainers
 

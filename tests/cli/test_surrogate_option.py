@@ -7,7 +7,7 @@ import pytest
 
 from structpred.cli import training_options
 from structpred.models.settings import surrogates
-from structpred.objectives.scalar.names import multiclass_losses, scalar_losses
+from structpred.objectives.names import multiclass_losses, scalar_losses
 
 Here = Callable[..., tuple[int, str, str]]
 NAMES = {"perturbed": "perturbed loss", "soft_margin": "soft margin", "sparsemap": "SparseMAP loss"}

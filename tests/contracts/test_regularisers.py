@@ -7,10 +7,10 @@ from broken_regularisers import BROKEN
 
 import structpred
 from structpred.errors import RegulariserError
+from structpred.objectives.names import regularisers
 from structpred.objectives.regularisers.composite import Composite
 from structpred.objectives.regularisers.group_lasso import GroupLasso
 from structpred.objectives.regularisers.l2 import L2
-from structpred.objectives.regularisers.names import regularisers
 
 
 @pytest.mark.parametrize("name", regularisers())

@@ -8,8 +8,8 @@ from broken_scalar_losses import BROKEN
 
 import structpred
 from structpred.errors import LossError, MissingCapabilityError
+from structpred.objectives.names import scalar_losses
 from structpred.objectives.scalar.errors import Squared
-from structpred.objectives.scalar.names import scalar_losses
 from structpred.rows.linear_task import RegressionTask
 from structpred.rows.scalar_loss import ScalarLoss
 

@@ -9,12 +9,10 @@ from structpred.errors import LossError
 from structpred.features.label_rows import LabelRows
 from structpred.features.parts import PartFeatures
 from structpred.models.settings import surrogates
-from structpred.objectives.latent_hinge import LatentHinge
-from structpred.objectives.log_loss import LogLoss
-from structpred.objectives.margin import MarginRescaling
-from structpred.objectives.marginal_log_loss import MarginalLogLoss
+from structpred.objectives.log_loss import LogLoss, MarginalLogLoss
+from structpred.objectives.margin import LatentHinge, MarginRescaling
+from structpred.objectives.names import multiclass_losses, scalar_losses
 from structpred.objectives.part_losses import Hamming
-from structpred.objectives.scalar.names import multiclass_losses, scalar_losses
 from structpred.oracles.chain import ChainOracle
 from structpred.oracles.multiclass import MulticlassOracle
 from structpred.rows.linear_task import RegressionTask

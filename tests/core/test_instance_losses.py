@@ -5,7 +5,7 @@ import pytest
 
 from structpred import LabelRows, Task
 from structpred.errors import LossError
-from structpred.objectives.regret import Regret
+from structpred.objectives.part_losses import Regret
 from structpred.oracles.shortest_path import ShortestPathOracle
 
 ORACLE, SHAPE = ShortestPathOracle(), (2, 3)

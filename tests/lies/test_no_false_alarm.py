@@ -16,8 +16,8 @@ from structpred.features.label_rows import LabelRows
 from structpred.features.parts import PartFeatures
 from structpred.models import LinearClassifier, LinearRegressor, StructuredPredictor
 from structpred.models.settings import resolve_surrogate, surrogates
+from structpred.objectives.names import regularisers
 from structpred.objectives.part_losses import ExtraParts
-from structpred.objectives.regularisers.names import regularisers
 from structpred.oracles.multiclass import MulticlassOracle
 from structpred.rows.scalar_loss import ScalarLoss
 from structpred.runtime.discovery import public_subclasses

@@ -6,8 +6,7 @@ from online_cases import ONLINE, Stopper, model, noisy, same, total
 
 from structpred.errors import CheckpointError, DataError, ParameterError
 from structpred.models import ChainLabeler
-from structpred.objectives.latent_hinge import LatentHinge
-from structpred.objectives.margin import MarginRescaling
+from structpred.objectives.margin import LatentHinge, MarginRescaling
 
 CLASSES = ["a", "b", "c"]
 

@@ -8,19 +8,14 @@ from structpred.errors import DataError, MissingCapabilityError, ParameterError
 from structpred.features.label_rows import LabelRows
 from structpred.models.settings import settings_of, settings_restored
 from structpred.objectives.margin import MarginRescaling
+from structpred.objectives.names import regularisers
 from structpred.objectives.part_losses import Hamming
 from structpred.objectives.regularisers.composite import Composite
-from structpred.objectives.regularisers.elastic_net_mkl import ElasticNetMKL
-from structpred.objectives.regularisers.group_ball import GroupBall
-from structpred.objectives.regularisers.group_lasso import GroupLasso
-from structpred.objectives.regularisers.group_tree import GroupTree
-from structpred.objectives.regularisers.l1 import L1
+from structpred.objectives.regularisers.group_lasso import GroupBall, GroupLasso, SparseGroupLasso
+from structpred.objectives.regularisers.l1 import L1, Lasso
 from structpred.objectives.regularisers.l2 import L2
-from structpred.objectives.regularisers.lasso import Lasso
-from structpred.objectives.regularisers.lp_mkl import LpMKL
-from structpred.objectives.regularisers.names import regularisers
-from structpred.objectives.regularisers.overlapping_groups import OverlappingGroups
-from structpred.objectives.regularisers.sparse_group_lasso import SparseGroupLasso
+from structpred.objectives.regularisers.mkl import ElasticNetMKL, LpMKL
+from structpred.objectives.regularisers.named_groups import GroupTree, OverlappingGroups
 from structpred.oracles.multiclass import MulticlassOracle
 from structpred.task.task import Task
 from structpred.trainers.bcfw import BCFW

@@ -10,8 +10,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "core"))
 from partial_cases import STRUCTURES, partial
 
 from structpred.errors import ParameterError
-from structpred.objectives.latent_hinge import LatentHinge
-from structpred.objectives.margin import MarginRescaling
+from structpred.objectives.margin import LatentHinge, MarginRescaling
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.problem import Problem

@@ -10,8 +10,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "core"))
 from partial_cases import STRUCTURES, listed_value, partial
 
 from structpred.errors import ParameterError
-from structpred.objectives.log_loss import LogLoss
-from structpred.objectives.marginal_log_loss import MarginalLogLoss
+from structpred.objectives.log_loss import LogLoss, MarginalLogLoss
 from structpred.trainers.lbfgs import LBFGS
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.oeg import OnlineEG

@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from structpred.objectives.regularisers.sign_constraints import SignConstraints
+from structpred.objectives.regularisers.l2 import SignConstraints
 from structpred.objectives.scalar.margins import SmoothedHinge
 
 Floats = npt.NDArray[np.float64]

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from structpred.core.regulariser import Regulariser
-from structpred.objectives.regularisers.sign_constraints import SignConstraints
+from structpred.objectives.regularisers.l2 import SignConstraints
 from structpred.objectives.scalar.errors import Absolute, Huber, Squared
 from structpred.objectives.scalar.margins import Hinge, Logistic, SmoothedHinge
 from structpred.rows.linear_task import LinearTask, RegressionTask, RowTask

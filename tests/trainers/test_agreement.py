@@ -7,7 +7,7 @@ import pytest
 from training_cases import chain_task, multiclass_task, optimum, problem
 
 from structpred.objectives.margin import MarginRescaling
-from structpred.objectives.regularisers.free_intercept import FreeIntercept
+from structpred.objectives.regularisers.l2 import FreeIntercept
 from structpred.rows.linear_task import LinearTask
 from structpred.task.steps import TaskLike
 from structpred.trainers.bcfw import BCFW

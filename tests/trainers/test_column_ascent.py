@@ -11,7 +11,7 @@ from structpred.features.label_rows import LabelRows
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.part_losses import Hamming, LabelCosts
 from structpred.objectives.regularisers.l1 import L1
-from structpred.objectives.regularisers.sign_constraints import SignConstraints
+from structpred.objectives.regularisers.l2 import SignConstraints
 from structpred.objectives.scalar.classes import MaxHinge, SignedTopK, Softmax, TopK
 from structpred.oracles.multiclass import MulticlassOracle
 from structpred.rows.linear_task import LinearTask

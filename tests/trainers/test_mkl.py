@@ -7,16 +7,15 @@ from training_cases import chain_task, optimum
 from structpred.core.regulariser import DualMap, group_norms, shares
 from structpred.core.sparse import SparseVector
 from structpred.errors import ParameterError
+from structpred.models.groups import pruned
 from structpred.objectives.margin import MarginRescaling
-from structpred.objectives.regularisers.lp_mkl import LpMKL
-from structpred.objectives.regularisers.mkl import MKL
+from structpred.objectives.regularisers.mkl import MKL, LpMKL
 from structpred.slack.surrogate import SlackRescaling
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.corrective import Corrective
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.ls_bmrm import LineSearchBMRM
 from structpred.trainers.problem import Problem
-from structpred.trainers.running.pruning import pruned
 
 
 def problem(task, lam=0.3, surrogate=None):

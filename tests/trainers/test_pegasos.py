@@ -15,7 +15,7 @@ from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.part_losses import Hamming
 from structpred.objectives.regularisers.l1 import L1
-from structpred.objectives.regularisers.sign_constraints import SignConstraints
+from structpred.objectives.regularisers.l2 import SignConstraints
 from structpred.objectives.scalar.classes import MaxHinge, SignedTopK, Softmax, TopK
 from structpred.objectives.scalar.errors import Absolute
 from structpred.objectives.scalar.margins import Logistic, SmoothedHinge

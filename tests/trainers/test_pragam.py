@@ -13,7 +13,7 @@ from structpred.features.fixed_scores import FixedScores
 from structpred.features.sequences import SequenceFeatures
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.part_losses import Hamming
-from structpred.objectives.regularisers.free_intercept import FreeIntercept
+from structpred.objectives.regularisers.l2 import FreeIntercept
 from structpred.oracles.chain import ChainOracle
 from structpred.rows.linear_task import LinearTask
 from structpred.task.task import Task

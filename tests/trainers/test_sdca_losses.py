@@ -10,9 +10,8 @@ from structpred.core.regulariser import DualMap, Regulariser
 from structpred.errors import DataError, LossError, MissingCapabilityError, ParameterError
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.regularisers.l1 import L1
-from structpred.objectives.regularisers.l2 import L2
+from structpred.objectives.regularisers.l2 import L2, SignConstraints
 from structpred.objectives.regularisers.mkl import MKL
-from structpred.objectives.regularisers.sign_constraints import SignConstraints
 from structpred.objectives.scalar.errors import Absolute, Squared
 from structpred.objectives.scalar.margins import Hinge, Logistic, SmoothedHinge
 from structpred.rows.linear_task import LinearTask, RegressionTask

@@ -8,8 +8,7 @@ from structpred import check_regulariser
 from structpred.core.regulariser import DualMap
 from structpred.errors import ParameterError
 from structpred.objectives.margin import MarginRescaling
-from structpred.objectives.regularisers.l2 import L2
-from structpred.objectives.regularisers.sign_constraints import SignConstraints
+from structpred.objectives.regularisers.l2 import L2, SignConstraints
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.corrective import Corrective
 from structpred.trainers.loop import RunSettings, train

@@ -9,7 +9,7 @@ from structpred import LabelRows, Task
 from structpred.data.decisions import shortest_path_data
 from structpred.layers import Scores, SPOPlus
 from structpred.objectives.margin import MarginRescaling
-from structpred.objectives.regret import Regret
+from structpred.objectives.part_losses import Regret
 from structpred.oracles.shortest_path import ShortestPathOracle
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.names import trainers

@@ -14,7 +14,7 @@ from structpred.features.sequences import SequenceFeatures
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.part_losses import Hamming, LabelCosts
-from structpred.objectives.regularisers.sign_constraints import SignConstraints
+from structpred.objectives.regularisers.l2 import SignConstraints
 from structpred.oracles.chain import ChainOracle
 from structpred.slack.surrogate import SlackRescaling
 from structpred.task.task import Task

@@ -38,7 +38,7 @@ from structpred.models.nothing_learnt import warned
 from structpred.models.own_components import check_own, components_of_scores, marked
 from structpred.models.settings import checked_oracle, resolve_trainer, settings_of, settings_restored
 from structpred.models.sklearn_bridge import Estimator, NotFittedError
-from structpred.objectives.regret import Regret
+from structpred.objectives.part_losses import Regret
 from structpred.runtime.ranges import ends_of
 from structpred.storage import schema as storage
 from structpred.storage.bundles import Bundle

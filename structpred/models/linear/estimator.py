@@ -19,7 +19,7 @@ from structpred.models.base import StructuredEstimator
 from structpred.models.bundles import COMMON, common, pack_reports, pack_weights, restore_weights, restored
 from structpred.models.signs import BindingSign, Names, NameTable, Signs, SignSetting, binding_from, resolve_signs, signs_from
 from structpred.models.sklearn_bridge import refusals
-from structpred.objectives.regularisers.sign_constraints import checked_signs
+from structpred.objectives.regularisers.l2 import checked_signs
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import LARGEST, Field, Flag, Number, Record, Spec, Whole
 from structpred.task.steps import TaskLike
@@ -168,7 +168,7 @@ class LinearEstimator(StructuredEstimator):
         """As the parent's; a trainer of a free intercept gets the regulariser that leaves it free."""
         trainer, _ = self._trainer_and_surrogate()
         if self.regulariser is None and self.signs is None and "free" in trainer.regulariser_requires:
-            from structpred.objectives.regularisers.free_intercept import FreeIntercept
+            from structpred.objectives.regularisers.l2 import FreeIntercept
 
             run = copy(self)
             run.regulariser = FreeIntercept()

@@ -10,7 +10,7 @@ from structpred.core.types import Floats
 from structpred.errors import ParameterError
 from structpred.models.linear.estimator import LinearEstimator
 from structpred.models.settings import resolve_trainer
-from structpred.objectives.scalar.names import scalar_losses
+from structpred.objectives.names import scalar_losses
 from structpred.rows.linear_task import RegressionTask
 from structpred.rows.scalar_loss import ScalarLoss
 from structpred.text.suggestions import named

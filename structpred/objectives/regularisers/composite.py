@@ -10,7 +10,7 @@ from structpred.core.regulariser import Pieces, Regulariser, capabilities
 from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
-from structpred.objectives.regularisers.overlapping_groups import no_prox_of_a_sum
+from structpred.objectives.regularisers.named_groups import no_prox_of_a_sum
 
 
 class Composite(Regulariser):
@@ -29,7 +29,7 @@ class Composite(Regulariser):
     Examples
     --------
     >>> from structpred.objectives.regularisers.l2 import L2
-    >>> from structpred.objectives.regularisers.lasso import Lasso
+    >>> from structpred.objectives.regularisers.l1 import Lasso
     >>> Composite(L2(), Lasso(0.5)).value(np.array([2.0, 0.0]))
     3.0
     """

@@ -1,11 +1,14 @@
-"""Multiple kernel learning: the squared sum of the norms of the groups of weights, which leaves few groups."""
+"""Multiple kernel learning: groups of weights share a norm so that few are left, or more evenly."""
 
 import numpy as np
 
+from structpred.core.products import dot
 from structpred.core.regulariser import DualMap
 from structpred.core.types import Floats
-from structpred.objectives.regularisers.group_norms import GroupNorms
-from structpred.projections.prox.squares import prox_squared_l1
+from structpred.errors import ParameterError
+from structpred.objectives.regularisers.group_norms import GroupNorms, nearer_to_the_truth
+from structpred.projections.prox.entries import checked_exponent, checked_share, prox_elastic_net
+from structpred.projections.prox.squares import prox_squared_l1, prox_squared_lp
 
 #: no scale is below this share of the largest: a group whose scale is zero would never return
 FLOOR = 1e-9
@@ -84,3 +87,106 @@ class MKL(GroupNorms):
         moved = np.log(scale) + np.clip(exponent * ratio, -np.log(FACTOR), np.log(FACTOR))
         beta = np.maximum(np.exp(moved - moved.max()), FLOOR)
         return beta / beta.sum(), np.stack([exponent, side], axis=1)
+
+
+class LpMKL(GroupNorms):
+    """r(w) = 1/2 (sum_k |w_k|^p)^(2/p) with 1 < p <= 2 (Kloft et al. 2011): towards `mkl` for p near 1, `l2` for p = 2.
+
+    No group in use is zero. Its conjugate is 1/2 (sum_k |u_k|^q)^(2/q), q = p / (p - 1).
+
+    It is the least of sum_k |w_k|^2 / (2 beta_k) over all beta >= 0 whose l_s norm is at most 1, s = p / (2 - p), found at
+    beta_k = (|w_k| / |w|_p)^(2 - p): Frank-Wolfe trainers keep beta fixed during a pass, and take that of the weights after it.
+    """
+
+    name = "lp_mkl"
+    adapts = True
+
+    def __init__(self, p: float = 4.0 / 3.0) -> None:
+        self.p = checked_exponent(p, "p")
+        if self.p > 2.0:
+            raise ParameterError(f"expected p to be above 1 and at most 2, got {p!r}")
+
+    @property
+    def strong_convexity(self) -> float:  # type: ignore[override]
+        """That of half a squared l_p norm (Kakade, Shalev-Shwartz and Tewari 2012)."""
+        return self.p - 1.0
+
+    def group_value(self, norms: Floats) -> float:
+        """Half the squared l_p norm."""
+        return 0.5 * lp_norm(norms, self.p) ** 2
+
+    def group_prox(self, norms: Floats, step: float) -> Floats:
+        """Scalar equations with one common factor."""
+        return prox_squared_lp(norms, step, self.p)
+
+    def group_bound(self, loss: float, lam: float, norms: Floats) -> float:
+        """After the move t towards the truth that gives the largest t loss - lam t^2 r*(u)."""
+        conjugate = 0.5 * lam * lp_norm(norms, self.p / (self.p - 1.0)) ** 2
+        t = 1.0 if loss >= 2.0 * conjugate else max(loss, 0.0) / (2.0 * conjugate)
+        return t * loss - t * t * conjugate
+
+    def dual_map(self) -> DualMap:
+        """w_k = beta_k u_k with equal beta, the first ones."""
+        ends = self.ends[1:]
+        return DualMap.of(ends, float(len(ends)) ** (1.0 - 2.0 / self.p))
+
+    def rescale(self, scale: Floats, memory: Floats, squares: Floats) -> tuple[Floats, Floats]:
+        """The beta of the present weights; none is below a share of the largest, since a beta of zero would never return."""
+        norms = scale * np.sqrt(squares)
+        if not norms.any():
+            return scale, memory
+        beta = np.maximum((norms / norms.max()) ** (2.0 - self.p), FLOOR)
+        return (beta / lp_norm(beta, self.p / (2.0 - self.p)) if self.p < 2.0 else scale), memory
+
+    def reach(self, value: float) -> float:
+        """No Euclidean norm is above the l_p norm of the groups'."""
+        return float(np.sqrt(2.0 * max(value, 0.0)))
+
+
+def lp_norm(x: Floats, p: float) -> float:
+    """The l_p norm of numbers >= 0, without overflow on the way.
+
+    >>> lp_norm(np.array([3.0, 4.0]), 2.0)
+    5.0
+    """
+    top = float(x.max(initial=0.0))
+    return top * float(((x / top) ** p).sum()) ** (1.0 / p) if top > 0.0 else 0.0
+
+
+class ElasticNetMKL(GroupNorms):
+    """r(w) = sum_k (1 - share) |w_k| + share/2 |w_k|^2 (Tomioka and Suzuki 2010).
+
+    Its conjugate is sum_k max(|u_k| - (1 - share), 0)^2 / (2 share); for the share 0 it is that of the group lasso.
+    """
+
+    name = "elastic_net_mkl"
+
+    def __init__(self, share: float = 0.5) -> None:
+        self.share = checked_share(share)
+
+    @property
+    def strong_convexity(self) -> float:  # type: ignore[override]
+        """The square's share."""
+        return self.share
+
+    def group_value(self, norms: Floats) -> float:
+        """The two sums."""
+        return (1.0 - self.share) * float(norms.sum()) + 0.5 * self.share * dot(norms, norms)
+
+    def group_prox(self, norms: Floats, step: float) -> Floats:
+        """Soft thresholds, then a shrinkage."""
+        return prox_elastic_net(norms, step, self.share)
+
+    def group_bound(self, loss: float, lam: float, norms: Floats) -> float:
+        """From the point itself, or after a move towards the truth to where the conjugate is 0."""
+        largest, free = float(norms.max()), 1.0 - self.share
+        moved = nearer_to_the_truth(loss, largest / free if free else np.inf if largest else 0.0)
+        if self.share == 0.0:
+            return moved
+        above = np.maximum(norms - free, 0.0)
+        return max(moved, loss - lam * dot(above, above) / (2.0 * self.share))
+
+    def reach(self, value: float) -> float:
+        """The root of (1 - share) x + share/2 x^2 = value, which is least where one group has all of the norm."""
+        free = 1.0 - self.share
+        return 2.0 * value / (free + float(np.sqrt(free * free + 2.0 * self.share * value))) if value > 0.0 else 0.0

@@ -6,7 +6,10 @@ from typing import Annotated, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from structpred.runtime.lazy_names import later
 from structpred.trainers.states import COUNT, Values
+
+_kernels = later("structpred.trainers.blocks._bcfw_kernels")
 
 Indices = npt.NDArray[np.int64]
 
@@ -76,10 +79,8 @@ class Arena(NamedTuple):
 
     def with_room(self, i: int, n: int) -> "Arena":
         """Move block i to where n pairs and some more have room; returns the arena to use from now on, as `store` does."""
-        from structpred.trainers.blocks._bcfw_kernels import make_room
-
         arena = self
-        while not make_room(arena[:], i, n):
+        while not _kernels().make_room(arena[:], i, n):
             arena = arena._widened(extra=n + n // 2 + 4)
         return arena
 
@@ -93,8 +94,6 @@ class Arena(NamedTuple):
         It is done in place while the arrays are long enough, for two copies at once are what memory is short of. New arrays are
         longer than what may be taken at first: what is never written costs no memory.
         """
-        from structpred.trainers.blocks._bcfw_kernels import pack_blocks
-
         live = int(self.room.sum())
         limit = live + live // 4 + extra
         fits = limit <= len(self.idx)
@@ -102,14 +101,12 @@ class Arena(NamedTuple):
             return self._replace(limit=np.array(limit))
         idx, val = (self.idx, self.val) if fits else (np.empty(limit + limit // 2, np.int64), np.empty(limit + limit // 2))
         start, order = self.start.copy(), np.argsort(self.start, kind="stable")
-        pack_blocks(order, self.idx, self.val, self.start, self.length, self.room, idx, val, start)
+        _kernels().pack_blocks(order, self.idx, self.val, self.start, self.length, self.room, idx, val, start)
         return Arena(idx, val, start, self.length.copy(), self.room.copy(), np.array(live), np.array(limit))
 
     def add_all_into(self, out: npt.NDArray[np.float64], first: int = 0) -> None:
         """out += entries first..first + len(out) - 1 of the sum of all blocks."""
-        from structpred.trainers.blocks._bcfw_kernels import add_blocks
-
-        add_blocks(out, first, self.idx, self.val, self.start, self.length)
+        _kernels().add_blocks(out, first, self.idx, self.val, self.start, self.length)
 
     def pieces_of_sum(self, dim: int) -> Iterator[npt.NDArray[np.float64]]:
         """The sum of all blocks, piece by piece: no full-length float64 vector. Each piece is good until the next one comes."""

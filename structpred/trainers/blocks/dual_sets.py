@@ -26,7 +26,7 @@ from structpred.core.products import dot
 from structpred.core.types import Floats
 from structpred.errors import ConvergenceError, ParameterError
 from structpred.objectives.margin import MarginRescaling
-from structpred.objectives.regularisers.free_intercept import FreeIntercept
+from structpred.objectives.regularisers.l2 import FreeIntercept
 from structpred.projections.box import nearest_in_box
 from structpred.rows.linear_task import LinearTask
 from structpred.runtime.memory import check_fits

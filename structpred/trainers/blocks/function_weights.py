@@ -1,22 +1,23 @@
 """Weights in kernel form with one factor a group, for online trainers (Martins et al. 2011, section 3.4)."""
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.group_scales import GroupScales
 from structpred.core.regulariser import DualMap, Pieces, Regulariser, capabilities
 from structpred.core.sparse import SparseVector
 from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.objectives.regularisers.l2 import L2
-from structpred.task.function_space import FunctionSpace
+from structpred.runtime.lazy_names import later
+from structpred.task.function_space import FunctionSpace, space_of
 from structpred.task.steps import TaskLike
 from structpred.trainers.online.grouped_weights import GroupedWeights
+
+_kernels = later("structpred.trainers.blocks._function_kernels")
 
 
 class FunctionWeights(NamedTuple):
@@ -29,25 +30,9 @@ class FunctionWeights(NamedTuple):
     grouped: GroupedWeights
     space: FunctionSpace
 
-    @property
-    def v(self) -> Vector:
-        """The unscaled weights."""
-        return self.grouped.v
-
-    @property
-    def factors(self) -> Floats:
-        """The factor of each group."""
-        return self.grouped.factors
-
-    @property
-    def scales(self) -> GroupScales:
-        """The factors, as tasks take them."""
-        return self.grouped.scales
-
-    @property
-    def norms(self) -> Floats:
-        """|theta_k| of each group."""
-        return self.grouped.norms
+    def __getattr__(self, name: str) -> Any:
+        """All else as the grouped weights have it: v, factors, scales, norms, shrink, include, current, average, in_doubt."""
+        return getattr(self.grouped, name)
 
     def add(self, delta: SparseVector, coef: float) -> float:
         """theta += coef * delta, the joint features of outputs; returns |delta|^2."""
@@ -72,10 +57,6 @@ class FunctionWeights(NamedTuple):
         rest = slice(cuts[-1], None)
         return total + own.add(SparseVector(delta.indices[rest], delta.values[rest]), coef)
 
-    def shrink(self, norms: Floats, new: Floats) -> None:
-        """Give each group, whose norm is norms[k], the norm new[k]; a group of norm zero keeps it."""
-        self.grouped.shrink(norms, new)
-
     def prox(self, regulariser: Regulariser, step: float) -> None:
         """Not for functions: their regularisers have a prox of group norms."""
         raise TypeError(f"{type(regulariser).__name__} has no prox of group norms")
@@ -83,22 +64,6 @@ class FunctionWeights(NamedTuple):
     def recount(self) -> None:
         """The squares anew, without the rounding errors of their updates."""
         self.grouped.squares[:] = self.space.squares(self.grouped.v)
-
-    def include(self) -> None:
-        """Let the present weights enter the average."""
-        self.grouped.include()
-
-    def current(self) -> Vector:
-        """The present weights."""
-        return self.grouped.current()
-
-    def average(self) -> Vector:
-        """The mean of all included iterates; the present weights while there are none."""
-        return self.grouped.average()
-
-    def in_doubt(self) -> bool:
-        """Whether something may no longer be finite."""
-        return self.grouped.in_doubt()
 
 
 class FunctionNorms(Regulariser):
@@ -164,20 +129,7 @@ class FunctionNorms(Regulariser):
         return f"FunctionNorms {self.inner.fingerprint()}"
 
 
-def space_of(task: TaskLike) -> FunctionSpace | None:
-    """The space of functions that the weights of a task are in; None for ordinary weights."""
-    return getattr(getattr(task, "features", None), "space", None)
-
-
 def online_weights(task: TaskLike, *, averaged: bool) -> GroupedWeights | FunctionWeights:
     """Zero weights of the kind that the features of a task take."""
     grouped, space = GroupedWeights.zeros(task.groups, task.dtype, averaged=averaged), space_of(task)
     return grouped if space is None else FunctionWeights(grouped, space)
-
-
-@lru_cache(maxsize=1)
-def _kernels() -> Any:
-    """Loaded once: they are called at every step."""
-    from structpred.trainers.blocks import _function_kernels
-
-    return _function_kernels

@@ -5,7 +5,6 @@ that becomes zero is emptied by the list of its touched coordinates. Small facto
 difference of large numbers, which cancel.
 """
 
-from functools import lru_cache
 from typing import Annotated, Any, NamedTuple, cast
 
 import numpy as np
@@ -16,7 +15,10 @@ from structpred.core.regulariser import Regulariser
 from structpred.core.sparse import SparseVector, squared_norm
 from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
+from structpred.runtime.lazy_names import later
 from structpred.trainers.states import COUNT, FIXED, Values
+
+_kernels = later("structpred.trainers.online._grouped_kernels")
 
 #: factors below this are multiplied into v: at 1e-2 the average of float32 weights is good to 6e-6, at 1e-6 only to 1e-2
 LEAST = 1e-2
@@ -127,11 +129,3 @@ class GroupedWeights(NamedTuple):
 
     def _lists(self) -> tuple[Any, ...]:
         return self.touched, self.starts, self.counts
-
-
-@lru_cache(maxsize=1)
-def _kernels() -> Any:
-    """Loaded once: they are called at every step."""
-    from structpred.trainers.online import _grouped_kernels
-
-    return _grouped_kernels

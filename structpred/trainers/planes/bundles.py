@@ -24,7 +24,7 @@ from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
 from structpred.runtime.interrupts import may_be_given_up
 from structpred.task.steps import Terms
-from structpred.trainers.problem import Problem, Surrogate, Trainer
+from structpred.trainers.problem import Problem, Surrogate, Trainer, is_convex
 from structpred.trainers.states import Values
 
 
@@ -59,8 +59,8 @@ class BundleMethod(Trainer):
 
     @classmethod
     def minimises(cls, surrogate: Surrogate) -> bool:
-        """Any that has bulk terms and is never negative: a plane needs no more than a value and a subgradient."""
-        return hasattr(surrogate, "terms") and not getattr(surrogate, "may_be_negative", False)
+        """Any that has bulk terms, is convex and never negative: a plane needs no more than a value and a subgradient."""
+        return hasattr(surrogate, "terms") and is_convex(surrogate) and not getattr(surrogate, "may_be_negative", False)
 
     @abstractmethod
     def empty(self, problem: Problem) -> Any:

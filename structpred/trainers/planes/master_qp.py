@@ -17,8 +17,11 @@ import numpy as np
 from structpred.core.sparse import SparseVector
 from structpred.core.types import Floats, Integers
 from structpred.runtime.interrupts import give_up_if_asked
+from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits
 from structpred.trainers.states import FIXED, Values
+
+_kernels = later("structpred.trainers.planes._master_qp_kernels")
 
 #: numbers of the Gram matrix that one compiled call may look at: a tenth of a second, after which a signal is heard
 SWEEP_NUMBERS = 10_000_000
@@ -91,8 +94,6 @@ class Master(NamedTuple):
 
     def solve(self, lam: float, tolerance: float, max_sweeps: int = 1000) -> "Master":
         """The alpha of the optimum to `tolerance` (the largest gain in slope that a block leaves), from the present one on."""
-        from structpred.trainers.planes._master_qp_kernels import solve_master
-
         if not self.n_planes:
             return self
         members = np.argsort(self.block, kind="stable")
@@ -106,7 +107,9 @@ class Master(NamedTuple):
             while left > 0:
                 give_up_if_asked()
                 n = min(left, max(1, SWEEP_NUMBERS // self.n_planes**2))
-                worst = solve_master(self.gram, self.offset, 1.0 / lam, starts, members, alpha, rest, gradient, tolerance, n)
+                worst = _kernels().solve_master(
+                    self.gram, self.offset, 1.0 / lam, starts, members, alpha, rest, gradient, tolerance, n
+                )
                 left = left - n if worst > tolerance else 0
             if not worst > tolerance:
                 break
@@ -117,10 +120,8 @@ class Master(NamedTuple):
 
     def weights(self, lam: float, dim: int) -> Floats:
         """w = sum_k alpha_k a_k / lam."""
-        from structpred.trainers.planes._master_qp_kernels import combine
-
         out = np.zeros(dim)
-        combine(self.alpha / lam, self.idx, self.val, self.bounds, out)
+        _kernels().combine(self.alpha / lam, self.idx, self.val, self.bounds, out)
         return out
 
     def dual(self, lam: float) -> float:

@@ -18,10 +18,13 @@ from structpred.core.regulariser import pieces_of
 from structpred.core.types import Floats, Integers
 from structpred.objectives.scalar.classes import MaxHinge
 from structpred.rows.multiclass_loss import MulticlassLoss
+from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits
 from structpred.trainers.problem import Problem
-from structpred.trainers.rows.label_ascent import bad_places, label_costs, label_rows
+from structpred.trainers.rows.label_ascent import OverLabels, bad_places, label_costs
 from structpred.trainers.states import Values
+
+_kernels = later("structpred.trainers.rows._column_ascent_kernels")
 
 #: passes after which u is summed up anew
 _DRIFT = 50
@@ -72,22 +75,18 @@ class MappedAscent(ABC):
         return state.w.copy() if self.table is None else self.problem.dual_map.weights(state.w)
 
 
-class ColumnAscent(MappedAscent):
+class ColumnAscent(OverLabels, MappedAscent):
     """The steps of one problem."""
 
     #: passes over the active rows alone
     patience = 4
 
     def __init__(self, problem: Problem) -> None:
-        super().__init__(problem)
-        task, features = label_rows(problem)
-        self.shape = len(task), int(features.n_labels)
+        MappedAscent.__init__(self, problem)
+        OverLabels.__init__(self, problem)
         self.loss, self.costs = label_loss(problem)
-        self.rows = features.rows.indptr, features.rows.indices, features.rows.values
-        self.truths = np.concatenate(task.labels)
-        self.upper = problem.p / problem.lam
         steepest = 1.0 if self.table is None else float(self.table[0].max(initial=0.0))
-        self.steep = steepest * self.upper * features.squared_norms()
+        self.steep = steepest * self.upper * self.features.squared_norms()
 
     def init_state(self) -> ColumnState:
         """Every point at the truth, alpha = 0, or next to it."""
@@ -98,15 +97,9 @@ class ColumnAscent(MappedAscent):
         points, counts = starts[self.truths], np.array([n, 0, 0, 0, 0])
         return ColumnState(self._dual_point(points)[0], points, np.arange(n), counts, limits)
 
-    def work(self) -> int:
-        """The products of a sweep over all rows and labels, and one, so that the sweep is closed."""
-        return (len(self.rows[1]) + 8 * self.shape[0]) * self.shape[1] + 1
-
     def ascend(self, state: ColumnState, seed: np.uint64, budget: int) -> int:
         """One compiled call."""
-        from structpred.trainers.rows._column_ascent_kernels import ascend_columns
-
-        found: int = ascend_columns(
+        found: int = _kernels().ascend_columns(
             self.rows, self.truths, self.costs, self.loss.points, self.loss.k, self.steep, self.upper, self.table,
             state.w.reshape(-1, self.shape[1]), state.points, state.active, state.counts, state.limits, seed, budget,
         )  # fmt: skip
@@ -124,11 +117,9 @@ class ColumnAscent(MappedAscent):
 
     def _dual_point(self, points: Floats) -> tuple[Floats, float]:
         """u, and sum_i p_i/lam (-phi*_i)."""
-        from structpred.trainers.rows._column_ascent_kernels import add_columns
-
         u = np.zeros(self.problem.task.dim)
         table: Any = u.reshape(-1, self.shape[1])
-        return u, float(add_columns(self.rows, self.truths, self.costs, self.loss.points, self.upper, points, table))
+        return u, float(_kernels().add_columns(self.rows, self.truths, self.costs, self.loss.points, self.upper, points, table))
 
 
 def label_loss(problem: Problem) -> tuple[MulticlassLoss, Floats]:

@@ -17,10 +17,13 @@ from structpred.core.regulariser import pieces_of
 from structpred.core.types import Floats, Integers
 from structpred.errors import ParameterError
 from structpred.objectives.margin import MarginRescaling
+from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits
 from structpred.task.task import Task
 from structpred.trainers.problem import Problem
 from structpred.trainers.states import Values
+
+_kernels = later("structpred.trainers.rows._label_ascent_kernels")
 
 #: non-zeros that one compiled call may read: a tenth of a second, so that Ctrl-C is heard
 CALL = 20_000_000
@@ -60,21 +63,30 @@ def bad_places(active: Integers, counts: Integers) -> str | None:
     return None if counts[:2].max() <= n and counts[2] <= 2 else f"counts: expected at most {n} rows and 3 phases"
 
 
-class LabelAscent:
-    """The steps of one problem. ParameterError where the task is not one label a row with one table of costs."""
+class OverLabels:
+    """What the steps of one problem over one label a row know of it. ParameterError where the task is of another kind."""
+
+    def __init__(self, problem: Problem) -> None:
+        task, self.features = label_rows(problem)
+        self.rows = self.features.rows.indptr, self.features.rows.indices, self.features.rows.values
+        self.truths, self.upper = np.concatenate(task.labels), problem.p / problem.lam
+        self.shape = len(task), int(self.features.n_labels)
+
+    def work(self) -> int:
+        """The products of a sweep over all rows and labels, and one, so that the sweep is closed."""
+        return (len(self.rows[1]) + 8 * self.shape[0]) * self.shape[1] + 1
+
+
+class LabelAscent(OverLabels):
+    """The steps of one problem. ParameterError where the samples do not share one table of costs."""
 
     #: passes over the active rows and labels alone: longer, and they are solved to the end where they are the wrong ones
     patience = 4
 
     def __init__(self, problem: Problem) -> None:
-        task, features = label_rows(problem)
-        self.p, self.lam, self.regulariser, self.dim = problem.p, problem.lam, problem.regulariser, task.dim
-        self.costs = label_costs(problem)
-        self.rows = features.rows.indptr, features.rows.indices, features.rows.values
-        self.truths = np.concatenate(task.labels)
-        self.squares = features.squared_norms()
-        self.upper = problem.p / problem.lam
-        self.shape = len(task), int(features.n_labels)
+        super().__init__(problem)
+        self.p, self.lam, self.regulariser, self.dim = problem.p, problem.lam, problem.regulariser, problem.task.dim
+        self.costs, self.squares = label_costs(problem), self.features.squared_norms()
 
     def init_state(self) -> LabelState:
         """Every block at the truth: W = 0."""
@@ -87,16 +99,10 @@ class LabelAscent:
         w = np.zeros(self.dim)
         return LabelState(w, mu, labels, np.full(n, n_labels), np.arange(n), np.array([n, 0, 0, 0, 0]), limits)
 
-    def work(self) -> int:
-        """The products of a sweep over all rows and labels, and one, so that the sweep is closed."""
-        return (len(self.rows[1]) + 8 * self.shape[0]) * self.shape[1] + 1
-
     def ascend(self, state: LabelState, seed: np.uint64, budget: int) -> int:
         """One compiled call."""
-        from structpred.trainers.rows._label_ascent_kernels import ascend_labels
-
         table = state.w.reshape(-1, self.shape[1])
-        found: int = ascend_labels(
+        found: int = _kernels().ascend_labels(
             self.rows, self.truths, self.squares, self.upper, self.costs, table, state.mu, state.labels, state.sizes,
             state.active, state.counts, state.limits, seed, budget,
         )  # fmt: skip
@@ -131,16 +137,16 @@ class LabelAscent:
 
     def objective(self, state: LabelState) -> tuple[float, float]:
         """Primal at the weights, and the dual value at mu, whose weights are computed anew."""
-        from structpred.trainers.rows._label_ascent_kernels import add_blocks, label_losses
-
         n, n_labels = self.shape
         losses, points, own = np.empty(n), np.empty(n_labels), np.zeros(self.dim)
-        label_losses(
+        _kernels().label_losses(
             self.rows, self.truths, self.costs, state.w.reshape(-1, n_labels), np.empty(n_labels, np.int64), points, losses
         )
         primal = self.lam * self.regulariser.value(state.w) + dot(self.p, np.maximum(losses, 0.0))
         picks = np.empty(n_labels, np.int64)
-        total = add_blocks(self.rows, self.truths, self.upper, self.costs, state.mu, picks, points, own.reshape(-1, n_labels))
+        total = _kernels().add_blocks(
+            self.rows, self.truths, self.upper, self.costs, state.mu, picks, points, own.reshape(-1, n_labels)
+        )
         return primal, self.regulariser.bound(self.lam * total, self.lam, pieces_of(own))
 
 

@@ -12,8 +12,7 @@ from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.task.task import Task
 from structpred.task.terms import running_sum
-from structpred.trainers.problem import Problem, Trainer, kept
-from structpred.trainers.running.inner import ByInner
+from structpred.trainers.problem import ByInner, Problem, Trainer, kept
 from structpred.trainers.running.stream import StreamProblem
 from structpred.trainers.shards.rounds import Common, Part, Places, Report, Way, checked_passes, losses_of, round_size, totals
 from structpred.trainers.states import COUNT
@@ -27,7 +26,7 @@ class ShardedState(NamedTuple):
     rounds: Annotated[Integers, COUNT]
 
 
-class ShardedTrainer(ByInner, Trainer):  # type: ignore[override]
+class ShardedTrainer(ByInner, Trainer):
     """A way of training over shards, which are runs of neighbouring instances here. One "pass" is one round of all shards.
 
     trainer: that of a shard. shards: how many there are; the result depends on it. passes: of a shard in a round. seed: of the
