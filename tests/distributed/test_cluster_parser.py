@@ -89,6 +89,7 @@ def test_a_pruned_parser_is_that_of_one_machine(here: Any, path: Path, tmp_path:
     assert DependencyParser.load(tmp_path / "m").predict(treebank)[3].labels == alone.predict(treebank)[3].labels
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", [1, 2])
 def test_a_pruned_parser_resumes_in_either_stage(here: Any, path: Path, tmp_path: Path, stage: int) -> None:
     """What prunes is learnt again, to the same bits, and does not touch what the other stages have stored."""
