@@ -122,13 +122,10 @@ def training_text(run: dict[str, Any], history: "Sequence[Record]") -> str:
 
 
 class Learnt(NamedTuple):
-    """What a model has learnt. data: plain data for JSON. table: the weights for people. facts: further pairs. left_out: of
-    the header, where `data` are shown.
-    """
+    """What a model has learnt. data: plain, for JSON. table: the weights for people. left_out: of the header, beside `data`."""
 
     data: dict[str, Any]
     table: str = ""
-    facts: Pairs = ()
     left_out: Sequence[str] = ("input", "constraints")
 
 
@@ -137,9 +134,8 @@ def shown(model: Any, asked: "Asked", header: dict[str, Any], facts: Pairs, lear
     signs = _sign_facts(model, asked.top)
     if asked.as_json:
         return json.dumps({**{k: v for k, v in header.items() if k not in learnt.left_out}, **learnt.data, **signs})
-    pairs = [*facts, *learnt.facts]
-    width = max(12, *(len(name) for name, _ in pairs))
-    lines = [f"{name:<{width}} {text}" for name, text in pairs]
+    width = max(12, *(len(name) for name, _ in facts))
+    lines = [f"{name:<{width}} {text}" for name, text in facts]
     lines = [f"{asked.model}: {type(model).__name__}", "", *lines, *_sign_lines(signs)]
     return "\n".join([*lines, "", learnt.table] if learnt.table else lines)
 

@@ -34,9 +34,9 @@ def check_output(path: str, option: str, inputs: Sequence[str | None] = ()) -> N
 
 def check_picture(path: str | None, option: str, inputs: Sequence[str | None]) -> None:
     """The same for a picture, if one is wanted; ParameterError for a name that is not one of a picture."""
-    from structpred.report.figures import check_path
-
     if path is not None:
+        from structpred.report.figures import check_path
+
         check_path(path)
         check_output(path, option, inputs)
 

@@ -139,14 +139,12 @@ def facts(parser: DependencyParser, header: dict[str, Any]) -> Pairs:
 
 def learnt(parser: DependencyParser, asked: Asked) -> Learnt:
     """The certificate of the relations, and the `top` templates and relations."""
-    from structpred.models.parser.inspection import inspect_parser
-
     own = {"projective": parser.projective_, "single_root": parser.single_root, "left_out": parser.left_out_}
     relations: dict[str, Any] | None = None
     if (labeler := parser.relations_) is not None:
         certificate = asdict(labeler.certificate_)
         relations = {"labels": labeler.classes_.tolist(), "certificate": certificate, "history": labeler.history_}
-    weights = inspect_parser(parser, asked.top)
+    weights = parser.top_features(asked.top)
     data = {**own, "kept": parser.kept_, "relations": relations, "weights": weights.to_dict()}
     return Learnt(data, weights.table(asked.top))
 

@@ -50,20 +50,16 @@ _PREDICT = [
 ]  # fmt: skip
 _EVALUATE = [
     click.Option(
-        ["--gold"],
-        type=InputFile(),
-        metavar="GOLD",
+        ["--gold"], type=InputFile(), metavar="GOLD",
         help="Instead of MODEL and DATA: this treebank, and one with predictions (or a model).",
     ),
     _RULES,
     click.Option(["--intervals"], is_flag=True, help="Parsers: 95 % intervals, by a bootstrap over sentences."),
     click.Option(
-        ["--against"],
-        type=InputFile(),
-        metavar="OTHER",
+        ["--against"], type=InputFile(), metavar="OTHER",
         help="Parsers: a paired test against another model, or a treebank with predictions.",
     ),
-]
+]  # fmt: skip
 
 
 class Dependencies(Room):

@@ -90,16 +90,14 @@ class Sequences(Room):
         "inspect": [click.Option(["--picture"], metavar="FILE", help="Sequences: draw the transitions, too: a .png or .svg.")],
         "explain": [
             click.Option(
-                ["--position"],
-                type=click.IntRange(0),
-                metavar="N",
+                ["--position"], type=click.IntRange(0), metavar="N",
                 help="Sequences: why has this token, counted from 0, its label and not another, or not the one of --against?",
             ),
             _LABEL_COLUMN,
             _FOLDS,
         ],
         "report": [_LABEL_COLUMN, _FOLDS],
-    }
+    }  # fmt: skip
     one_value = ("format", "label_column", "folds", "dev_fraction", "dev_folds", "dev_metric")
     sample = (
         "data.txt",

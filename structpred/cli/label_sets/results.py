@@ -121,7 +121,7 @@ def facts(model: Model, header: dict[str, Any]) -> Pairs:
 def learnt(model: Model, asked: Asked) -> Learnt:
     """Labels and edges, and the `top` features and pairs of either sign."""
     hierarchy = getattr(model, "hierarchy_", None)
-    found = inspect_labels(model, asked.top, asked.label)
+    found = model.top_features(asked.top, label=asked.label)
     data = {
         "reader": {name: value for name, value in (model.reader_ or {}).items() if name != "feature_names"},
         "labels": model.label_names_,
@@ -140,7 +140,7 @@ def page(model: Model, asked: Asked, about: "About") -> str:
     from structpred.report.contents import Weights
     from structpred.report.label_sections import OnLabels, label_report
 
-    found, data = inspect_labels(model, asked.top, None), None
+    found, data = model.top_features(asked.top), None
     if asked.data:
         examples, predicted, scores, along = _predicted_and_scored(model, asked)
         more = [] if along is None else [("F1 along the hierarchy", along.f1)]

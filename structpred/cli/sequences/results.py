@@ -31,7 +31,6 @@ from structpred.models.chain.partial import comparable
 
 if TYPE_CHECKING:
     from structpred.distributed import Shards
-    from structpred.models.chain.inspection import Inspection
     from structpred.report.contents import About, Example
 
 log = logging.getLogger("structpred.cli")
@@ -211,26 +210,22 @@ def _with_another_label(model: ChainLabeler, x: Any, n: int, position: int, agai
 def facts(model: ChainLabeler, header: dict[str, Any]) -> Pairs:
     """Settings and training, as pairs of a name and a line for people."""
     constraints = json.dumps(header["constraints"]) if header["constraints"] else "none"
-    return described(header, [("constraints", constraints)], data=f"{header['input']}, ")
-
-
-def _features(found: "Inspection") -> Pairs:
-    return [("features", f"{found.n_features}, {found.n_features_used} of them with a weight")]
+    found = model.top_features(1)
+    features = ("features", f"{found.n_features}, {found.n_features_used} of them with a weight")
+    return [*described(header, [("constraints", constraints)], data=f"{header['input']}, "), features]
 
 
 def learnt(model: ChainLabeler, asked: Asked) -> Learnt:
     """Labels, transitions and the strongest weights; draws the transitions if that is wanted."""
-    from structpred.models.chain.inspection import inspect_weights
-
     picture, labels = asked.own["picture"], model.classes_.tolist()
     check_picture(picture, "--picture", (asked.model,))
-    found = inspect_weights(model, asked.top, asked.label)
+    found = model.top_features(asked.top, label=asked.label)
     if picture is not None:
         from structpred.report import transitions
 
         transitions(model.transitions_, labels, picture)
     data = {"labels": labels, "transitions": model.transitions_.tolist(), "weights": found.to_dict()}
-    return Learnt(data, found.table(), _features(found), left_out=())
+    return Learnt(data, found.table(), left_out=())
 
 
 def page(model: ChainLabeler, asked: Asked, about: "About") -> str:
@@ -250,7 +245,7 @@ def page(model: ChainLabeler, asked: Asked, about: "About") -> str:
         edges, start, stop = (np.where(may, w, -np.inf) for may, w in ((follow, edges), (first, start), (last, stop)))
     contents = Contents(
         title=about.title,
-        facts=[*about.facts, *_features(found), ("labels", str(len(model.classes_)))],
+        facts=[*about.facts, ("labels", str(len(model.classes_)))],
         stages=about.stages,
         labels=[str(label) for label in model.classes_.tolist()],
         transitions=edges,
