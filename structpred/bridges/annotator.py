@@ -160,7 +160,7 @@ class Annotator:
                 doc.spans[self.name] = spans[id(doc)]
 
     def _parse(self, parser: "DependencyParser", words: list[list[Token]]) -> None:
-        from structpred.models.parser.attributes import attributes_read
+        from structpred.models.parser.sentences import attributes_read
 
         needed = attributes_read(parser)
         for tokens in words:

@@ -12,8 +12,7 @@ import numpy as np
 from structpred.compat.crf_settings import CRFSettings, TrainingLog, log, zero_pairs
 from structpred.errors import ParameterError
 from structpred.models.base import structured_tags
-from structpred.models.chain.empty import around_empty
-from structpred.models.chain.inputs import TokenInput, choose_input
+from structpred.models.chain.inputs import TokenInput, around_empty, choose_input
 from structpred.models.chain.labeler import ChainLabeler
 from structpred.models.chain.targets import LabelEncoder, as_label_lists
 from structpred.models.sklearn_bridge import Estimator, NotFittedError

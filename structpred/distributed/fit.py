@@ -15,10 +15,9 @@ from structpred.core.regulariser import Regulariser
 from structpred.core.weights import Vector
 from structpred.distributed import tasks
 from structpred.distributed.cluster import check_cluster, check_memory, cluster_of, workers_of
-from structpred.distributed.gathered import Gathered, GatheredTask
-from structpred.distributed.prints import Print
+from structpred.distributed.reading import Print
 from structpred.distributed.rounds import Rounds
-from structpred.distributed.sharded import ShardedTask, Summed
+from structpred.distributed.sharded import Gathered, GatheredTask, ShardedTask, Summed
 from structpred.distributed.shards import Shards, about_shard
 from structpred.distributed.store import Store, run_folder
 from structpred.distributed.ways import Plan, plan_of, plan_of_missing
@@ -27,7 +26,7 @@ from structpred.models.base import StructuredEstimator, checked_C, seed_of
 from structpred.models.nothing_learnt import warned
 from structpred.models.own_components import marked
 from structpred.models.settings import resolve_regulariser
-from structpred.models.sharding import Columns, Prepared, Sharding, sharding_of
+from structpred.models.sharding import Columns, Sharding, sharding_of
 from structpred.objectives.regularisers.l2 import L2
 from structpred.runtime.interrupts import GivenUp
 from structpred.task.steps import TaskLike
@@ -160,8 +159,7 @@ class _Run(NamedTuple):
                 rounds.end()  # workers need no memory for this stage, or none yet
                 self._replace(place=folder / other._stage).fit(other, how, _way_of(other, None), None, None)
 
-            if isinstance(sharding, Prepared):
-                sharding = sharding.prepared(model, further)
+            sharding = sharding.prepared(model, further)
             begun = _begin(rounds, sharding, model, self.shards, self.prints, classes, plan, regulariser)
             if dev is not None:
                 score = sharding.dev_scorer(model, begun.plan, dev)
@@ -176,7 +174,7 @@ class _Run(NamedTuple):
                 raise KeyboardInterrupt("training was interrupted before the first round: nothing was learnt") from None
             # how many shards there are is part of the model, as its settings are
             result = replace(result, report={**result.report, "shards": np.array([float(len(self.shards))])})
-            sharding.keep(model, begun.plan, result, begun.whole, further)
+            sharding.keep(model, begun.plan, begun.whole.spread_result(result), further)
 
 
 class _Begun(NamedTuple):

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from structpred.core.regulariser import Regulariser
 from structpred.core.types import Floats
 from structpred.distributed.cluster import is_memory_above
-from structpred.distributed.prints import Print, read
+from structpred.distributed.reading import Print, read_shard
 from structpred.distributed.shards import about_shard, in_shard
 from structpred.distributed.store import Store, read_object, read_once
 from structpred.errors import CheckpointError, DataError, FileFormatError, InfeasibleError, LossError, OracleError
@@ -175,7 +175,7 @@ def _about_samples(job: Job, k: int) -> Iterator[None]:
 def _built(job: Job, k: int) -> Held:
     spec = job.spec
     with about_shard(k, spec.shards[k]):
-        data, _ = read(spec.shards[k], spec.prints[k] if spec.prints else None)
+        data, _ = read_shard(spec.shards[k], spec.prints[k] if spec.prints else None)
         task, columns = spec.sharding.task(spec.model, spec.plan, data.X, data.y, data.sample_weight, data.token_weight)
         if not len(task):
             raise DataError("expected at least one sample, got none; leave the shard out")
@@ -236,7 +236,7 @@ def scan(job: Job, k: int) -> tuple[Print, Any]:
     """What the shard holds, and what all shards must agree on, as this one has it."""
     spec = job.spec
     with about_shard(k, spec.shards[k]):
-        data, seen = read(spec.shards[k], spec.prints[k] if spec.prints else None)
+        data, seen = read_shard(spec.shards[k], spec.prints[k] if spec.prints else None)
         return seen, spec.sharding.scan(spec.model, data.X, data.y)
 
 

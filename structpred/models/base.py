@@ -149,6 +149,7 @@ class StructuredEstimator(Estimator, ABC):
     reader_: dict[str, Any] = field(init=False)
     _progress: Progress | None = field(init=False)
     _online: Any = field(init=False)
+    _n_total: float = field(init=False)
 
     #: what the header of a file must hold, and of which attributes it is made
     _HEADER: ClassVar[storage.Record]
@@ -220,11 +221,12 @@ class StructuredEstimator(Estimator, ABC):
         return group_names(self.groups_, self.group_names_)
 
     def _train(self, task: TaskLike, dev: Callable[[Vector], float] | None, names: Names | None = None) -> Result:
-        """Run the trainer that the settings name. Changes nothing in the estimator: if it fails, an earlier fit stays whole.
+        """Run the trainer that the settings name. If it fails, an earlier fit stays whole.
 
         names: what the weights of the task are called; None: those of its groups.
         """
-        lam = 1.0 / (checked_C(self.C) * float(task.sample_weight.sum()))
+        n_total = float(task.sample_weight.sum())
+        lam = 1.0 / (checked_C(self.C) * n_total)
         self._default = self._default_for(task)
         trainer, surrogate = for_task(task, *self._trainer_and_surrogate())
         settings = self._run_settings(dev)
@@ -234,6 +236,7 @@ class StructuredEstimator(Estimator, ABC):
         checked = check_own(components_of(task, trainer, surrogate, regulariser), self.check_components)
         problem = Problem(task, surrogate, lam, regulariser=regulariser)
         result = with_signs(problem, with_pruning(problem, train(problem, trainer, settings)))
+        self._n_total = n_total
         return marked(warned(result, problem), checked)
 
     def _run_settings(self, dev: Callable[[Vector], float] | None) -> RunSettings:

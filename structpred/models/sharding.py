@@ -1,4 +1,4 @@
-"""Training on shards: what an estimator must know of all of them, and the small problem that each of them is.
+"""How estimators are trained, on one machine or on shards: what must be known of all data, and the problem of each shard.
 
 A shard's problem has only the weights that occur in it. The weights of a model are a table, a row for each feature, and a
 tail that all shards have. `Columns` says which rows a shard has, and so where its weights stand among those of all shards
@@ -6,10 +6,11 @@ together (the whole), and where those of the whole stand among the model's.
 """
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,7 @@ from structpred.core.result import Result
 from structpred.core.types import Integers
 from structpred.core.weights import Vector
 from structpred.errors import DataError, InfeasibleError, ParameterError
+from structpred.models.signs import Names
 from structpred.task.task import Task
 from structpred.trainers.shards.rounds import Places
 
@@ -97,53 +99,94 @@ def holders_of(shards: Sequence[Columns], whole: Columns) -> Integers:
     return counts
 
 
-class Sharding(Protocol):
-    """How an estimator is trained on shards: five functions, of which two run where the shard is.
+class Sharding(ABC):
+    """How an estimator is trained: what all its data must agree on, then the problem of each shard.
 
-    A scan, a plan and a task pickle. A plan is small, unless it holds names of features, and does not depend on how the data
-    are cut.
+    `fit` is this over one shard, in this process. A cluster runs `scan` and `task` where the shards are. A scan, a plan and a
+    task pickle. A plan is small, unless it holds names of features, and does not depend on how the data are cut. What it decides
+    is decided here alone, for both.
     """
+
+    #: whether the positions of a shard's samples may have weights
+    weighs_tokens = False
+
+    @abstractmethod
+    def read(self, model: Any, X: Any, y: Any, *, whole: bool) -> Any:
+        """The data, checked as far as a shard can be. whole: whether these are all there will be.
+
+        Raises ParameterError for settings, and DataError, naming the sample.
+        """
+
+    @abstractmethod
+    def scanned(self, model: Any, data: Any) -> Any:
+        """What all shards must agree on, of data that were read."""
+
+    @abstractmethod
+    def plan(self, model: Any, scans: Sequence[Any], classes: Sequence[Any] | None) -> Any:
+        """What all shards agree on. Raises DataError where they cannot, and ParameterError for the settings."""
+
+    @abstractmethod
+    def built(self, model: Any, plan: Any, data: Any, *, sample_weight: Any = None, **given: Any) -> Task:
+        """The problem of data that were read: of a shard in its `own` weights, else in all. given: what else `fit` takes."""
+
+    @abstractmethod
+    def keep(self, model: Any, plan: Any, result: Result, further: "Further") -> None:
+        """Leave the model fitted. further: trains another estimator on the same data, for a model of two stages."""
+
+    def prepared(self, model: Any, further: "Further") -> "Sharding":
+        """The sharding that knows another estimator, trained on the same data, where one must be known before all else."""
+        return self
+
+    def own(self, plan: Any, data: Any) -> tuple[Any, Columns | None]:
+        """The data of a shard in the weights that occur in it, and which these are; None: all weights of the model."""
+        return data, None
+
+    def dev_scorer(self, model: Any, plan: Any, dev: Any) -> Callable[[Vector], float]:
+        """The score on held-out data, as a function of all weights of the model."""
+        score: Callable[[Vector], float] = model._dev_scorer(plan, dev)
+        return score
+
+    def names(self, plan: Any) -> Names | None:
+        """What the weights are called; None: as their groups are."""
+        return None
 
     def scan(self, model: Any, X: Any, y: Any) -> Any:
         """What all shards must agree on, of one of them. Raises DataError, naming file and line where the data have them."""
-        ...
-
-    def plan(self, model: Any, scans: Sequence[Any], classes: Sequence[Any] | None) -> Any:
-        """What all shards agree on. Raises DataError where they cannot, and ParameterError for the settings."""
-        ...
+        with placed(X):
+            return self.scanned(model, self.read(model, X, y, whole=False))
 
     def task(
         self, model: Any, plan: Any, X: Any, y: Any, sample_weight: Any = None, token_weight: Any = None
     ) -> tuple[Task, Columns]:
-        """The problem of one shard in its own weights. Raises DataError, naming file and line where the data have them.
+        """The problem of one shard in its own weights. Raises as `scan` does.
 
         sample_weight: as `fit` takes it, a number for each sample of the shard. token_weight: the same for each position.
         """
-        ...
+        given = {} if token_weight is None else {"token_weight": token_weight}
+        if given and not self.weighs_tokens:
+            raise ParameterError(f"token_weight: {type(model).__name__} weighs whole samples alone; leave token_weight out")
+        with placed(X):
+            data, columns = self.own(plan, self.read(model, X, y, whole=False))
+            task = self.built(model, plan, data, sample_weight=sample_weight, **given)
+        groups = np.asarray(task.groups, dtype=np.int64), tuple(task.group_names)
+        return task, Columns(None, task.dim, 1, 0, *groups) if columns is None else columns
 
-    def dev_scorer(self, model: Any, plan: Any, dev: tuple[Any, Any]) -> Callable[[Vector], float]:
-        """The score on held-out data, as a function of all weights of the model."""
-        ...
+    def fit(self, model: Any, X: Any, y: Any, *, dev: Any = None, **given: Any) -> None:
+        """Train on one shard that has all data, in this process."""
 
-    def keep(self, model: Any, plan: Any, result: Result, whole: Columns, further: "Further") -> None:
-        """Leave the model as `fit` does. result: of training with the weights of the whole.
+        def further(other: Any, how: Sharding) -> None:
+            how.fit(other, X, y, **given)
 
-        further: trains another estimator on the same shards, for a model of two stages.
-        """
-        ...
+        how = self.prepared(model, further)
+        data = how.read(model, X, y, whole=True)
+        plan = how.plan(model, [how.scanned(model, data)], None)
+        task = how.built(model, plan, data, **given)
+        scorer = None if dev is None else how.dev_scorer(model, plan, dev)
+        how.keep(model, plan, model._train(task, scorer, how.names(plan)), further)
 
 
-#: fits an estimator to the shards, in this way
+#: fits an estimator to the data, in this way
 Further = Callable[[Any, Sharding], None]
-
-
-@runtime_checkable
-class Prepared(Sharding, Protocol):
-    """A sharding that may have to know another estimator, trained on the same shards, before any of its own functions run."""
-
-    def prepared(self, model: Any, further: Further) -> Sharding:
-        """The sharding that knows it. further: trains it; nothing of the model is trained yet."""
-        ...
 
 
 def sharding_of(model: Any) -> Sharding:
@@ -172,12 +215,6 @@ def refuse_classes(model: Any, classes: Any) -> None:
         raise ParameterError(f"classes: {type(model).__name__} has no list of labels; leave classes out")
 
 
-def refuse_token_weight(model: Any, token_weight: Any) -> None:
-    """Raise ParameterError where weights of positions are given to an estimator that does not take them."""
-    if token_weight is not None:
-        raise ParameterError(f"token_weight: {type(model).__name__} weighs whole samples alone; leave token_weight out")
-
-
 @contextmanager
 def placed(X: Any) -> Iterator[None]:
     """Errors that name a sample of a corpus name its file and line as well."""
@@ -185,12 +222,18 @@ def placed(X: Any) -> Iterator[None]:
         yield
     except (DataError, InfeasibleError) as error:
         found = _SAMPLE.search(str(error))
-        if found is None or not hasattr(X, "where") or (place := _place(X, int(found[1]), int(found[2] or 0))) is None:
+        if (
+            found is None
+            or not (hasattr(X, "where") and hasattr(X, "offsets"))
+            or (place := _place(X, int(found[1]), int(found[2] or 0))) is None
+        ):
             raise
         raise type(error)(f"{place}: {error}") from error
 
 
 def _place(X: Any, sample: int, position: int) -> str | None:
     """File and line of a token; None where it came from no file."""
+    if not (hasattr(X, "where") and hasattr(X, "offsets")):
+        return None
     place = str(X.where(int(X.offsets[sample]) + position))
     return None if place.startswith("sample ") else place

@@ -12,15 +12,15 @@ from structpred.core.costs import Cost
 from structpred.core.oracle import Labels, Oracle
 from structpred.core.requirements import require
 from structpred.core.weights import Vector
-from structpred.models.base import StructuredEstimator, as_floats
+from structpred.models.base import StructuredEstimator
 from structpred.models.bundles import COMMON, restore_weights, restored
 from structpred.models.chain.decoding import checked_k
 from structpred.models.explanations import Explanation, explain_parts
 from structpred.models.inspections import WeightInspection, top_weights
 from structpred.models.output_scores import OutputScores, Scoring, checked_scoring
-from structpred.models.part_inputs import PartInput, as_labels, as_list, split_instances
-from structpred.models.part_sharding import PartSharding, part_task
-from structpred.models.settings import about_dev, checked_oracle, dev_parts, resolve_loss
+from structpred.models.part_inputs import PartInput, as_labels, split_instances
+from structpred.models.part_sharding import PartSharding, Shaped
+from structpred.models.settings import about_dev, dev_parts, resolve_loss
 from structpred.models.signs import NameTable
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Field, Record, Text, Whole, maybe
@@ -147,21 +147,10 @@ class StructuredPredictor(StructuredEstimator, _OracleFirst):
 
         Raises DataError, naming the sample, before training starts; OracleError where the oracle returns something invalid.
         """
-        checked_oracle(self.oracle)
-        loss, scoring = resolve_loss(self.loss), checked_scoring(self.scoring)
-        given, listed = split_instances(X, shapes)
-        input_ = PartInput()
-        features = input_.fit(given)
-        Inference(features, self.oracle, listed).check_shapes()
-        tokens = None
-        if token_weight is not None:
-            tokens = [as_floats(w, f"token_weight, sample {i}") for i, w in enumerate(as_list(token_weight, "token_weight"))]
-        task = part_task(self, features, listed, y, sample_weight, tokens)
-        scorer = None if dev is None else self._dev_scorer(input_, loss, scoring, dev)
-        result = self._train(task, scorer, input_.weight_names)
-        self._keep_input(input_)
-        self._keep(result)
-        self._stop_if_interrupted()
+        resolve_loss(self.loss)
+        checked_scoring(self.scoring)
+        given = Shaped(*split_instances(X, shapes))
+        self._sharding.fit(self, given, y, dev=dev, sample_weight=sample_weight, token_weight=token_weight)
         return self
 
     def _name_tables(self) -> list[NameTable]:
@@ -231,7 +220,8 @@ class StructuredPredictor(StructuredEstimator, _OracleFirst):
         scores = OutputScores(inference.oracle, loss, self.scoring, as_labels(y), inference.shapes)
         return scores(inference.outputs(self.coef_))
 
-    def _dev_scorer(self, input_: PartInput, loss: Cost, scoring: Scoring, dev: Any) -> Callable[[Vector], float]:
+    def _dev_scorer(self, input_: PartInput, dev: Any) -> Callable[[Vector], float]:
+        loss, scoring = resolve_loss(self.loss), checked_scoring(self.scoring)
         names = "X, y, shapes" if isinstance(dev, tuple | list) and len(dev) == 3 else "X, y"
         X, y, *shapes = dev_parts(dev, names)
         with about_dev():

@@ -22,8 +22,8 @@ from structpred.models import (
     StructuredPredictor,
 )
 from structpred.models.bundles import to_bundle
-from structpred.models.parser.relation_sharding import RelationSharding
 from structpred.models.parser.sentences import as_treebank
+from structpred.models.parser.sharding import RelationSharding
 from structpred.models.settings import resolve_trainer
 from structpred.models.sharding import sharding_of
 from structpred.objectives.log_loss import LogLoss

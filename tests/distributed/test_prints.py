@@ -10,7 +10,7 @@ from scipy import sparse
 
 from structpred.core.instances import Instance
 from structpred.distributed import Shards, fit, tasks
-from structpred.distributed.prints import read
+from structpred.distributed.reading import read_shard
 from structpred.distributed.shards import FunctionShard
 from structpred.errors import DataError
 from structpred.features.parts import PartFeatures
@@ -102,10 +102,10 @@ def test_equal_values_have_equal_prints() -> None:
         lambda a: np.array([f"{a}"]),
     ]
     for kind in kinds:
-        _, first = read(FunctionShard(lambda: (kind(1), None)), None)  # noqa: B023
-        read(FunctionShard(lambda: (kind(1), None)), first)  # noqa: B023
+        _, first = read_shard(FunctionShard(lambda: (kind(1), None)), None)  # noqa: B023
+        read_shard(FunctionShard(lambda: (kind(1), None)), first)  # noqa: B023
         with pytest.raises(DataError, match="got other features "):
-            read(FunctionShard(lambda: (kind(0), None)), first)  # noqa: B023
+            read_shard(FunctionShard(lambda: (kind(0), None)), first)  # noqa: B023
     a, b = ({"x": 1, "y": 2}, {"y": 2, "x": 1})
-    _, first = read(FunctionShard(lambda: ([a], None)), None)
-    read(FunctionShard(lambda: ([b], None)), first)
+    _, first = read_shard(FunctionShard(lambda: ([a], None)), None)
+    read_shard(FunctionShard(lambda: ([b], None)), first)

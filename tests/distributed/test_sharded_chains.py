@@ -19,11 +19,10 @@ from structpred.io.templates.featurizer import CountedTemplates, TemplateFeaturi
 from structpred.io.templates.templates import Template
 from structpred.layers.surrogates import SoftMargin
 from structpred.models import ChainLabeler, GaussianProcessLabeler
-from structpred.models.chain.tasks import chain_task
+from structpred.models.chain.sharding import labelled
 from structpred.models.sharding import holders_of, sharding_of
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
-from structpred.objectives.part_losses import Hamming
 from structpred.trainers.lbfgs import LBFGS
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.problem import Problem
@@ -58,7 +57,6 @@ def test_the_problems_of_shards_add_up_to_the_one_of_all_data(kind: str) -> None
         many = sharded(make(), pieces(X, TAGS, bounds))
         check_same(one, many, LOSSES)
         assert n_total(many) == 9.0
-        assert many.plan.n_tokens == sum(map(len, TAGS))
         assert many.plan.encoder.classes.tolist() == ["T0", "T1", "T2"]
         assert many.plan.input_.to_bundle().texts == one.plan.input_.to_bundle().texts  # names know nothing of the shards
 
@@ -69,7 +67,7 @@ def test_a_compact_task_gives_the_scores_of_the_full_one(kind: str) -> None:
     make, X = KINDS[kind]
     many = sharded(make(), pieces(X, TAGS, [0, 5, 9]))
     (task, columns), plan = many.parts[1], many.plan
-    full = chain_task(plan.input_.transform(X[5:]), TAGS[5:], plan.encoder, Hamming(), None)
+    full, _ = labelled(make(), plan.input_.transform(X[5:]), TAGS[5:], plan.encoder)
     w = columns.spread(np.random.default_rng(2).normal(size=columns.dim).astype(np.float32))
     own = w[columns.spread(np.ones(columns.dim)) != 0.0]
     assert len(w) == full.dim
@@ -114,7 +112,7 @@ def test_what_is_kept_predicts_saves_and_loads(tmp_path: Path) -> None:
     made = sharded(model, [(ROWS, TAGS)])
     problem = Problem(made.parts[0][0], LogLoss(), 1.0 / n_total(made))
     result = train(problem, LBFGS(), RunSettings(max_iter=60, tol=1e-4, check_every=1))
-    sharding_of(model).keep(model, made.plan, result, made.whole, no_further)
+    sharding_of(model).keep(model, made.plan, made.whole.spread_result(result), no_further)
     fitted = ChainLabeler("lbfgs", template="pos", n_bits=12, C=1.0, max_iter=60, tol=1e-4, check_every=1).fit(ROWS, TAGS)
     np.testing.assert_allclose(model.coef_, fitted.coef_, atol=1e-5)
     assert (model.groups_.tolist(), model.group_names_) == (fitted.groups_.tolist(), fitted.group_names_)
@@ -131,7 +129,7 @@ def test_an_interrupted_run_is_kept_and_stops_the_program() -> None:
     made = sharded(model, [(DICTS, TAGS)])
     result = Result(np.ones(made.whole.dim), Certificate(), stop_reason="interrupted")
     with pytest.raises(KeyboardInterrupt):
-        sharding_of(model).keep(model, made.plan, result, made.whole, no_further)
+        sharding_of(model).keep(model, made.plan, made.whole.spread_result(result), no_further)
     assert len(model.predict(DICTS)) == 9
 
 
@@ -150,7 +148,7 @@ def test_bad_data_name_file_and_line(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=rf"train.txt:{start}: sample \d+: label 'T2' is not among the labels in `classes`"):
         sharded(model, data, classes=["T0", "T1"])
     made = sharded(model, data)
-    assert read_columns(path).n_tokens == made.plan.n_tokens
+    assert read_columns(path).n_tokens == sum(len(labels) for _, y in data for labels in y)
     last, shard = Shards.of_file(path, 2)[1].load(), Shards.of_file(path, 2)[1]
     with (
         pytest.raises(DataError, match=rf"shard 1 .*train.txt: byte {shard.start:,} \+ line 1: sample 0: label 'new'"),

@@ -49,7 +49,7 @@ def test_the_model_is_that_of_fit(name: str, tmp_path: Path) -> None:
     made = sharded(model, pieces(X, y, [0, 7, 12]))
     whole = sharding_of(model).task(model, made.plan, X, y)[0]
     result = train(Problem(whole, MarginRescaling(), 1.0 / 12.0), BCFW(), RunSettings(max_iter=5, tol=0.0))
-    sharding_of(model).keep(model, made.plan, result, made.whole, no_further)
+    sharding_of(model).keep(model, made.plan, made.whole.spread_result(result), no_further)
     assert model.coef_.tobytes() == fitted.coef_.tobytes()
     assert (model.directed_, type(model.oracle_)) == (fitted.directed_, oracle)
     model.save(tmp_path / "model")

@@ -51,7 +51,7 @@ def test_the_model_is_that_of_fit(kind: str) -> None:
     whole = sharding_of(model).task(model, made.plan, X, Y)[0]
     settings = RunSettings(max_iter=40, tol=0.0, check_every=10)
     result = train(Problem(whole, MarginRescaling(), 1.0 / (model.C * 12)), BCFW(), settings)
-    sharding_of(model).keep(model, made.plan, result, made.whole, no_further)
+    sharding_of(model).keep(model, made.plan, made.whole.spread_result(result), no_further)
     np.testing.assert_allclose(model.coef_, fitted.coef_, atol=1e-6)
     assert model.predict(X).tolist() == fitted.predict(X).tolist()
     assert type(model.oracle_) is type(fitted.oracle_)

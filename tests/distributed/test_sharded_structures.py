@@ -30,7 +30,7 @@ def test_the_problems_of_shards_of_instances_add_up(X: list[Instance]) -> None:
         many = sharded(StructuredPredictor(MulticlassOracle()), pieces(X, Y, bounds))
         check_same(one, many, (LogLoss(), MarginRescaling()))
         assert n_total(many) == 8.0
-        assert many.plan.input_.names == one.plan.input_.names
+        assert many.plan.names == one.plan.names
     assert many.parts[0][0].dim < one.whole.dim or X is ARRAYS  # a shard has its own features alone
 
 
@@ -50,7 +50,7 @@ def test_what_is_kept_is_what_fit_keeps() -> None:
     model = StructuredPredictor(MulticlassOracle(), C=10.0)
     made = sharded(model, [(DICTS, Y)])
     result = train(Problem(made.parts[0][0], MarginRescaling(), 1.0 / 80.0), BCFW(), RunSettings(max_iter=300, tol=1e-4))
-    sharding_of(model).keep(model, made.plan, result, made.whole, no_further)
+    sharding_of(model).keep(model, made.plan, made.whole.spread_result(result), no_further)
     assert model.feature_names_ == sorted(fitted.feature_names_ or [])
     order = [(fitted.feature_names_ or []).index(name) for name in model.feature_names_ or []]
     np.testing.assert_allclose(model.coef_, fitted.coef_[order], atol=0.05)

@@ -1,5 +1,6 @@
 """Treebanks on shards: the problems of the shards add up to the one of all data."""
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,24 @@ def test_the_problems_of_shards_of_a_treebank_add_up(tmp_path: Path, crossing: b
         assert n_total(many) == 9.0 - fitted.left_out_
 
 
+def test_tags_and_block_sizes_are_those_of_what_is_trained_on(tmp_path: Path) -> None:
+    """Where few arcs cross, the sentences in which they do are left out of all that is counted, as in `fit`: here a tag of
+    theirs, and a hundred tags of which the first sixty are kept.
+    """
+    words = [[f"T{3 * k % 100}", "T1", "T2", "T3"] for k in range(400)]
+    rows = [(tags, [0, 1, 1, 1]) for tags in words] + [(["LAST", *words[0]], [0, 4, 1, 1, 3])]
+    path, n = tmp_path / "a.conllu", itertools.count()
+    sentences = [[WORD.format(j, next(n) % 50, *pair) for j, pair in enumerate(zip(*row, strict=True), 1)] for row in rows]
+    path.write_text("\n".join(map("".join, sentences)) + "\n")
+    fitted = DependencyParser(labelled=False, max_iter=1).fit(read_treebank(path))
+    assert (fitted.projective_, fitted.left_out_, "LAST" in fitted.featurizer_.tags) == (True, 1, False)
+    for n_shards in (1, 3):
+        data = [shard.load()[:2] for shard in Shards.of_file(path, n_shards, format="conllu")]
+        plan = sharded(DependencyParser(labelled=False), data).plan
+        assert (plan.projective, plan.left_out, plan.bits) == (True, 1, fitted.bits_)
+        assert plan.featurizer.to_bundle() == fitted.featurizer_.to_bundle()
+
+
 @pytest.mark.parametrize("projective", [False, True])
 def test_what_pruning_keeps_is_that_of_one_machine(tmp_path: Path, projective: bool) -> None:
     """With the model for pruning of `fit` the shards have its arcs, and the share of true arcs that it keeps is that of all."""
@@ -86,7 +105,7 @@ def test_the_parser_is_that_of_fit(tmp_path: Path) -> None:
     fitted.fit(read_treebank(path))
     made = sharded(model, [(read_treebank(path), None)])
     result = train(Problem(made.parts[0][0], MarginRescaling(), 1.0 / (model.C * 9)), MIRA(), RunSettings(max_iter=3))
-    sharding_of(model).keep(model, made.plan, result, made.whole, no_further)
+    sharding_of(model).keep(model, made.plan, made.whole.spread_result(result), no_further)
     assert model.coef_.tobytes() == fitted.coef_.tobytes()
     model.save(tmp_path / "model")
     again = DependencyParser.load(tmp_path / "model").predict(read_treebank(path))

@@ -10,7 +10,7 @@ from parser_cases import as_bank, corpus, is_tree
 from structpred.errors import DataError, ParameterError
 from structpred.io import Tree
 from structpred.models import DependencyParser
-from structpred.models.parser.arc_names import ArcNames
+from structpred.models.parser.explain import ArcNames
 from structpred.oracles.arborescence import ArborescenceOracle
 from structpred.oracles.projective import ProjectiveOracle
 

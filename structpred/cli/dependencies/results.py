@@ -55,7 +55,7 @@ def shards(parser: DependencyParser, asked: Asked, n: int) -> "Shards":
 
 def words_as_data(parser: DependencyParser, asked: Asked, sentences: Sequence[Sequence[str]]) -> str:
     """CoNLL-U with forms alone. Raises DataError for a parser that was trained with more."""
-    from structpred.models.parser.attributes import attributes_read
+    from structpred.models.parser.sentences import attributes_read
 
     if needed := attributes_read(parser):
         raise DataError(

@@ -16,7 +16,7 @@ from structpred.io.crfsuite import AttributeCorpus, parse_crfsuite
 from structpred.io.ocr import OcrWords, parse_ocr
 from structpred.io.text import label_lines, read_bytes, read_text, source_name, split_lines
 from structpred.io.validation.scan import scan_bytes
-from structpred.models.chain.partial import comparable
+from structpred.models.chain.targets import comparable
 
 if TYPE_CHECKING:
     from structpred.distributed import Shards

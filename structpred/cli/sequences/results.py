@@ -27,7 +27,7 @@ from structpred.errors import DataError, InfeasibleError, ParameterError
 from structpred.io.columns import read_columns
 from structpred.io.ocr import N_PIXELS, OcrWords
 from structpred.models import ChainLabeler
-from structpred.models.chain.partial import comparable
+from structpred.models.chain.targets import comparable
 
 if TYPE_CHECKING:
     from structpred.distributed import Shards

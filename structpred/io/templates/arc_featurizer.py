@@ -40,10 +40,13 @@ class ArcFeaturizer:
 
     def fit(self, treebank: Treebank) -> "ArcFeaturizer":
         """Learn the tags."""
-        self.fine = all(tag == "_" for tag in treebank.upos)
-        counts = Counter(treebank.xpos if self.fine else treebank.upos)
-        self.tags = sorted(tag for tag, _ in counts.most_common(MOST_TAGS))
-        self.present = tuple(name for name in ATTRIBUTES if has_attribute(name, treebank))
+        return self.fit_counts(Counter(treebank.upos), Counter(treebank.xpos), attributes_of(treebank))
+
+    def fit_counts(self, upos: Counter[str], xpos: Counter[str], present: Iterable[str]) -> "ArcFeaturizer":
+        """The same of words that were counted: how often they have each tag, in order of appearance, and their attributes."""
+        self.fine = upos.keys() <= {"_"}
+        self.tags = sorted(tag for tag, _ in (xpos if self.fine else upos).most_common(MOST_TAGS))
+        self.present = tuple(name for name in ATTRIBUTES if name in set(present))
         return self
 
     def usable(self, templates: Sequence[ArcTemplate]) -> list[ArcTemplate]:
@@ -151,7 +154,8 @@ _SOURCES: dict[str, tuple[str, Callable[[str], str] | None]] = {
 }
 
 
-def has_attribute(name: str, treebank: Treebank) -> bool:
-    """Whether any word has the attribute."""
-    column, derive = _SOURCES[name]
-    return any((value if derive is None else derive(value)) != "_" for value in set(getattr(treebank, column)))
+def attributes_of(treebank: Treebank) -> tuple[str, ...]:
+    """The attributes that some word has."""
+    columns = {column: set(getattr(treebank, column)) for column, _ in _SOURCES.values()}
+    derived = ((name, derive, columns[column]) for name, (column, derive) in _SOURCES.items())
+    return tuple(n for n, derive, values in derived if any((v if derive is None else derive(v)) != "_" for v in values))

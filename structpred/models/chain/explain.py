@@ -10,15 +10,14 @@ from structpred.data.sequences import PackedSequences
 from structpred.errors import DataError
 from structpred.models.chain.constraints import fixed_scores, resolve_constraints
 from structpred.models.chain.decoding import chain_kbest
-from structpred.models.chain.fitted import FittedChain
 from structpred.models.chain.inputs import holds
-from structpred.models.chain.targets import as_label_lists
+from structpred.models.chain.targets import LabelEncoder, as_label_lists
 from structpred.models.explanations import Contribution, Explanation, wants_runner_up
 
 Weights = npt.NDArray[Any]
 
 
-def explain(model: FittedChain, x: Any, labels: Sequence[Any] | None = None, against: Any = None) -> Explanation:
+def explain(model: Any, x: Any, labels: Sequence[Any] | None = None, against: Any = None) -> Explanation:
     """Take the score of one sequence apart; see ChainLabeler.explain.
 
     The score is what the weights alone give: constraints decide what is predicted, and add nothing.
@@ -34,24 +33,24 @@ def explain(model: FittedChain, x: Any, labels: Sequence[Any] | None = None, aga
     return Explanation.of(shown, instead, _contributions(model, data, chosen, other), len(chosen), "position")
 
 
-def _one_sequence(model: FittedChain, x: Any) -> PackedSequences:
+def _one_sequence(model: Any, x: Any) -> PackedSequences:
     """The packed sequence; DataError where x holds none or several."""
     corpus = isinstance(x, PackedSequences) or any(holds(x, field) for field in ("vocabularies", "attributes", "pixels"))
     if corpus and len(x) != 1:
         raise DataError(f"x: expected one sequence, got a corpus of {len(x)}; take one of them first")
-    data = model.input_.transform(x if corpus else [x])
+    data: PackedSequences = model.input_.transform(x if corpus else [x])
     if data.n_tokens == 0:
         raise DataError("x: the sequence is empty; there is nothing to explain")
     return data
 
 
-def _predicted(model: FittedChain, data: PackedSequences, k: int) -> list[Integers]:
+def _predicted(model: Any, data: PackedSequences, k: int) -> list[Integers]:
     """The codes of the k best label sequences that satisfy the constraints of the model."""
     fixed = fixed_scores(model.classes_.tolist(), data.offsets, resolve_constraints(model.constraints))
     return [codes for codes, _ in chain_kbest(data, len(model.classes_), model.coef_, fixed, k)[0]]
 
 
-def _runner_up(model: FittedChain, data: PackedSequences, chosen: Integers) -> Integers:
+def _runner_up(model: Any, data: PackedSequences, chosen: Integers) -> Integers:
     """The best sequence other than the chosen one."""
     for codes in _predicted(model, data, 2):
         if (codes != chosen).any():
@@ -59,14 +58,15 @@ def _runner_up(model: FittedChain, data: PackedSequences, chosen: Integers) -> I
     raise DataError("there is no other label sequence to compare with this one")
 
 
-def _coded(model: FittedChain, labels: Any, data: PackedSequences, name: str) -> Integers:
+def _coded(model: Any, labels: Any, data: PackedSequences, name: str) -> Integers:
     try:
-        return model._encoder.encode(as_label_lists([labels], data.lengths))
+        encoder: LabelEncoder = model._encoder
+        return encoder.encode(as_label_lists([labels], data.lengths))
     except DataError as error:
         raise DataError(f"{name}: {str(error).removeprefix('sample 0: ')}") from None
 
 
-def _contributions(model: FittedChain, data: PackedSequences, chosen: Integers, other: Integers | None) -> Iterator[Contribution]:
+def _contributions(model: Any, data: PackedSequences, chosen: Integers, other: Integers | None) -> Iterator[Contribution]:
     """All addends in order of position; of a contrast, those that are not the same on both sides."""
     table, names = model._table(), model.input_.feature_names()
     classes, first = model.classes_.tolist(), model.input_.n_features or 0

@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from structpred.core.weights import padded
 from structpred.errors import ParameterError
-from structpred.models.chain.fitted import FittedChain
 from structpred.models.chain.inputs import INTERCEPT, Input, n_columns
 from structpred.models.inspections import Shown, WeightGroup, checked_top, extremes, group_lines, weight_group
 from structpred.models.signs import NameTable
@@ -72,7 +71,7 @@ def transition_lines(raised: Sequence[tuple[Any, Any, float]], lowered: Sequence
     return columns(left, right)
 
 
-def inspect_weights(model: FittedChain, top: int = 20, label: Any = None) -> Inspection:
+def inspect_weights(model: Any, top: int = 20, label: Any = None) -> Inspection:
     """The `top` strongest positive and negative weights of every label (or of one), and of the transitions.
 
     Raises ParameterError for a label that the model does not have, or top < 1.

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.weights import Vector
+from structpred.core.result import Result
+from structpred.core.weights import Vector, padded
 from structpred.data.sequences import PackedSequences
 from structpred.errors import DataError, ParameterError
 from structpred.features.fixed_scores import FixedScores
@@ -16,13 +17,9 @@ from structpred.models.base import StructuredEstimator, checked_sample_weight
 from structpred.models.bundles import CLASSES, COMMON, common, pack_run, restore_weights, restored
 from structpred.models.chain.constraints import ChainConstraints, fixed_scores, resolve_constraints
 from structpred.models.chain.decoding import chain_kbest, chain_marginals, chain_score_gaps, checked_k, decode_chains
-from structpred.models.chain.empty import around_empty
-from structpred.models.chain.inputs import INPUT, INPUTS, Input, NumericInput, RowInput, choose_input, n_columns
-from structpred.models.chain.partial import comparable, where_known
-from structpred.models.chain.targets import LabelEncoder, as_label_lists
-from structpred.models.chain.tasks import labelled
-from structpred.models.partial import warn_of_minus_one
-from structpred.models.settings import about_dev, dev_parts, resolve_loss
+from structpred.models.chain.inputs import INPUT, INPUTS, Input, NumericInput, RowInput, around_empty, choose_input, n_columns
+from structpred.models.chain.targets import LabelEncoder, as_label_lists, comparable, where_known
+from structpred.models.settings import about_dev, dev_parts
 from structpred.models.signs import NameTable
 from structpred.runtime.lazy_names import Later, later
 from structpred.runtime.threads import checked_jobs
@@ -35,10 +32,11 @@ if TYPE_CHECKING:
     from structpred.models.chain.online import Source
     from structpred.models.explanations import Explanation
 
+_groups = later("structpred.models.groups")
 _explain = later("structpred.models.chain.explain")
 _inspection = later("structpred.models.chain.inspection")
 _online = later("structpred.models.chain.online")
-_templates = later("structpred.models.chain.templates")
+_templates = later("structpred.io.templates.featurizer")
 #: from the weights of training: sequences, the number of labels, and weights of their features
 Scored = Callable[[Vector], tuple[PackedSequences, int, Vector]]
 
@@ -117,7 +115,6 @@ class ChainLabeler(StructuredEstimator):
     classes_: npt.NDArray[Any] = field(init=False)
     n_features_in_: int = field(init=False)
     _encoder: LabelEncoder = field(init=False)
-    _n_total: float = field(init=False)
 
     _own_passes = 10
     _sharding = Later(later("structpred.models.chain.sharding"), "ChainSharding")
@@ -183,27 +180,33 @@ class ChainLabeler(StructuredEstimator):
         Raises DataError, naming the sample, for anything wrong in X, y or dev, before training starts. When interrupted
         (Ctrl-C, SIGTERM) it keeps the weights so far and raises KeyboardInterrupt.
         """
-        resolve_loss(self.loss)  # what is wrong with it is said before features are made
-        input_, sequences = self._input_for(X)
-        task, encoder = labelled(
-            self, input_.fit_transform(sequences), y, whole=True,
-            sample_weight=sample_weight, token_weight=token_weight, allowed=allowed, n_jobs=checked_jobs(self.n_jobs),
-        )  # fmt: skip
-        warn_of_minus_one(encoder.classes, self.missing)
-        scorer = None if dev is None else self._dev_scorer(input_, encoder, *dev_parts(dev, "X, y"))
-        result = self._train(task, scorer, lambda: _inspection().chain_names(input_, encoder.classes))
-        self.input_, self._encoder, self.classes_, self.n_features_in_ = input_, encoder, encoder.classes, n_columns(input_)
-        self._n_total = float(task.sample_weight.sum())
-        self._keep(result)
-        self._stop_if_interrupted()
+        options = {"sample_weight": sample_weight, "token_weight": token_weight, "allowed": allowed}
+        # that of this class, so that labellers with a kernel, which shards do not take, are trained in this way, too
+        sharding: Any = ChainLabeler._sharding
+        sharding.fit(self, X, y, dev=dev, n_jobs=checked_jobs(self.n_jobs), **options)
         return self
+
+    def _keep_plan(self, input_: Input, encoder: LabelEncoder, result: Result) -> None:
+        """Set how sequences are read, their labels, and what training gave."""
+        self.input_, self._encoder, self.classes_, self.n_features_in_ = input_, encoder, encoder.classes, n_columns(input_)
+        self._keep(result)
 
     def _name_tables(self) -> list[NameTable]:
         found: list[NameTable] = _inspection().chain_names(self.input_, self.classes_)
         return found
 
     def _drop_groups(self, names: Collection[str]) -> None:
-        _templates().drop_templates(self, names)
+        """Take out the templates of these groups; features that are hashed stay."""
+        input_ = self.input_
+        if not isinstance(input_, RowInput) or not isinstance(input_.featurizer, _templates().TemplateFeaturizer):
+            return
+        dropped = [name for name in input_.featurizer.group_names if name in names]
+        featurizer, left = input_.featurizer.without(dropped)
+        table: npt.NDArray[Any] = self.coef_.reshape(-1, padded(len(self.classes_)))
+        self.coef_ = np.concatenate((table[left], table[input_.n_features :])).ravel()
+        self.input_, self.n_features_in_ = RowInput(featurizer), featurizer.n_features
+        self.template = list(featurizer.templates)
+        _groups().keep_groups(self, np.array([name not in dropped for name in self.group_names_]))
 
     def _choose_input(self, X: Any) -> tuple[Input, Any]:
         """The input that fits X, without an intercept, and X as it reads it."""
@@ -330,7 +333,8 @@ class ChainLabeler(StructuredEstimator):
         weights, lengths = checked_sample_weight(sample_weight, len(lists)), np.array([len(labels) for labels in lists])
         return float((weights @ right) / (weights @ lengths))
 
-    def _dev_scorer(self, input_: Input, encoder: LabelEncoder, X: Any, y: Any) -> Callable[[Vector], float]:
+    def _dev_scorer(self, plan: tuple[Input, LabelEncoder], dev: Any) -> Callable[[Vector], float]:
+        (input_, encoder), (X, y) = plan, dev_parts(dev, "X, y")
         with about_dev():
             data, scored = self._held_out(input_, X, len(encoder.classes))
             lists = as_label_lists(y, data.lengths)

@@ -14,12 +14,11 @@ import numpy.typing as npt
 from structpred.core.result import Certificate, Result
 from structpred.errors import CheckpointError, DataError, ParameterError
 from structpred.models.base import checked_C
-from structpred.models.chain.inputs import Input, n_columns
-from structpred.models.chain.partial import partial_labels
-from structpred.models.chain.targets import LabelEncoder, about_labels
-from structpred.models.chain.tasks import labelled
+from structpred.models.chain.inputs import Input
+from structpred.models.chain.sharding import labelled
+from structpred.models.chain.targets import LabelEncoder, about_labels, encoder_of, partial_labels
 from structpred.models.own_components import check_own, components_of
-from structpred.models.settings import dev_parts, resolve_loss, resolve_regulariser
+from structpred.models.settings import resolve_loss, resolve_regulariser
 from structpred.task.task import Task
 from structpred.trainers.names import require
 from structpred.trainers.problem import Trainer
@@ -119,7 +118,7 @@ def fit_stream(
     first = reader.open()
     total = _checked_total(trainer, n_total)
     problem = _problem(labeler, reader.task(first[:1], 0), total)
-    score = None if dev is None else labeler._dev_scorer(reader.input_, encoder, *dev_parts(dev, "X, y"))
+    score = None if dev is None else labeler._dev_scorer((reader.input_, encoder), dev)
     settings = replace(labeler._run_settings(score), max_iter=n_passes, tol=0.0)  # there is no certificate
     del first
     result, state = train_stream(problem, trainer, reader.batches, settings)
@@ -178,23 +177,8 @@ def _settings(labeler: Any) -> tuple[Any, ...]:
     return labeler.trainer, labeler.surrogate, labeler.regulariser, labeler.loss, float(labeler.C)
 
 
-def encoder_of(classes: Any) -> LabelEncoder:
-    """The labels that a user lists. Raises ParameterError for anything but a list of strings or of whole numbers."""
-    if isinstance(classes, str | bytes) or not isinstance(classes, Iterable):
-        raise ParameterError(f"classes: expected a list of labels, got {classes!r}")
-    listed = classes.tolist() if isinstance(classes, np.ndarray) else list(classes)
-    if not listed:
-        raise ParameterError("classes: expected at least one label, got none")
-    try:
-        return LabelEncoder.fit([listed])
-    except DataError as error:
-        raise ParameterError(f"classes: {str(error).removeprefix('sample 0: ')}") from None
-
-
 def _keep(labeler: Any, result: Result, state: OnlineState) -> None:
-    labeler.input_, labeler._encoder, labeler.classes_ = state.input_, state.encoder, state.encoder.classes
-    labeler.n_features_in_ = n_columns(state.input_)
-    labeler._keep(result)
+    labeler._keep_plan(state.input_, state.encoder, result)
     labeler._online = state
     labeler._stop_if_interrupted()
 

@@ -1,72 +1,102 @@
-"""Label sequences on shards: hashed features, or names that are counted in every shard and merged."""
+"""How label sequences are trained: the task of some sequences; names that are counted in every shard and merged, or hashed."""
 
-import logging
 from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.feature_map import FeatureMap
 from structpred.core.result import Result
-from structpred.core.weights import Vector, padded
+from structpred.core.weights import padded
 from structpred.data.sequences import PackedSequences
 from structpred.data.vocabulary import FeatureDictionary
-from structpred.errors import DataError
-from structpred.features.sequences import chain_groups
+from structpred.errors import DataError, ParameterError
+from structpred.features.fixed_scores import FixedScores
+from structpred.features.positions import PositionSequences
+from structpred.features.sequences import SequenceFeatures, chain_groups
 from structpred.io.crfsuite import AttributeCorpus
 from structpred.io.templates.featurizer import CountedTemplates, TemplateFeaturizer, merged_templates
-from structpred.models.chain.inputs import Input, NumericInput, RowInput, TokenInput, choose_input, n_columns
-from structpred.models.chain.online import encoder_of
-from structpred.models.chain.partial import partial_labels
-from structpred.models.chain.targets import LabelEncoder, about_labels, as_label_lists
-from structpred.models.chain.tasks import labelled
-from structpred.models.settings import dev_parts
-from structpred.models.sharding import Columns, Further, placed
+from structpred.models.base import as_floats, checked_sample_weight
+from structpred.models.chain.constraints import check_gold, fixed_scores, resolve_constraints
+from structpred.models.chain.inputs import Input, NumericInput, RowInput, TokenInput, choose_input
+from structpred.models.chain.inspection import chain_names
+from structpred.models.chain.targets import (
+    LabelEncoder,
+    PartialLabels,
+    about_labels,
+    as_label_lists,
+    check_left,
+    encoder_of,
+    partial_labels,
+)
+from structpred.models.partial import warn_of_minus_one
+from structpred.models.settings import resolve_loss
+from structpred.models.sharding import Columns, Further, Sharding
+from structpred.models.signs import Names
+from structpred.oracles.chain import ChainOracle
+from structpred.task.partial_task import PartialTask
+from structpred.task.taken import take_features
 from structpred.task.task import Task
 
-log = logging.getLogger("structpred.models")
 #: templates are hashed into 2**DEFAULT_BITS ids where n_bits and min_count are left as they are
 DEFAULT_BITS = 20
 
 
-class ChainScan(NamedTuple):
-    """One shard: its labels, how many tokens it has, the form of its features, and what there is to merge of them.
+class Sequences(NamedTuple):
+    """What was read: the input that fits, the sequences as it takes them, and their labels. packed: the features, once known."""
 
-    learnt: how often each name occurs; the templates fitted to the shard, and the counts of their features; the input of numbered
-    columns; or None where features are hashed.
+    input_: Input
+    sequences: Any
+    y: Any
+    packed: PackedSequences | None = None
+
+
+class ChainScan(NamedTuple):
+    """Some data: their labels, the form of their features, and what there is to merge of them.
+
+    learnt: how often each name occurs; or the templates fitted to the data, and the counts of their features; or the input
+    itself, where there is nothing to merge: features are hashed or numbered, or these are all data there will be.
     """
 
     labels: list[Any]
-    n_tokens: int
     kind: str
     learnt: Any
 
 
 class ChainPlan(NamedTuple):
-    """All shards: how features are made, the labels, and how many tokens there are."""
+    """All shards: how features are made, and the labels."""
 
     input_: Input
     encoder: LabelEncoder
-    n_tokens: int
 
 
-class ChainSharding:
-    """How `ChainLabeler` is trained on shards.
+class ChainSharding(Sharding):
+    """How `ChainLabeler` is trained. In `fit` features have names, numbered in the order of appearance.
 
-    Features of templates are hashed into 2**20 ids unless n_bits says otherwise; with min_count above 1 they have names. Feature
-    dicts and strings have names unless n_bits is given. Names are counted in every shard, added up, and numbered in sorted order.
+    On shards those of templates are hashed into 2**20 ids unless n_bits says otherwise; with min_count above 1 they have names.
+    Feature dicts and strings have names unless n_bits is given. Names are counted in every shard, added up, and numbered in
+    sorted order.
     """
 
-    def scan(self, model: Any, X: Any, y: Any) -> ChainScan:
-        """Labels, sizes and counts of a shard."""
-        input_, sequences = _input_for(model, X)
-        with placed(X):
-            learnt, lengths = _learnt(input_, sequences)
-            lists = as_label_lists(y, lengths)
-            known = partial_labels(lists, model.missing, whole=False)
-            labels = LabelEncoder.fit(lists if known is None else known.known()).classes.tolist()
-        return ChainScan(labels, int(lengths.sum()), input_.kind, learnt)
+    weighs_tokens = True
+
+    def read(self, model: Any, X: Any, y: Any, *, whole: bool) -> Sequences:
+        """The input, and all features where the data are whole."""
+        if not whole:
+            return Sequences(*_input_for(model, X), y)
+        resolve_loss(model.loss)  # what is wrong with it is said before features are made
+        input_, sequences = model._input_for(X)
+        packed = input_.fit_transform(sequences)
+        return Sequences(input_, sequences, labels_of(y, packed.lengths, model.missing, whole=True), packed)
+
+    def scanned(self, model: Any, data: Sequences) -> ChainScan:
+        """Labels and counts."""
+        input_, packed = data.input_, data.packed
+        learnt, lengths = _learnt(input_, data.sequences) if packed is None else (input_, packed.lengths)
+        return ChainScan(labels_of(data.y, lengths, model.missing).seen().classes.tolist(), input_.kind, learnt)
 
     def plan(self, model: Any, scans: Sequence[ChainScan], classes: Sequence[Any] | None) -> ChainPlan:
         """Labels: `classes`, or all that occur. Features: counts added up, names sorted."""
@@ -74,32 +104,32 @@ class ChainSharding:
         if len(kinds) != 1:
             raise DataError(f"the shards must hold features of one form, got {' and '.join(sorted(kinds))}")
         seen = encoder_of_shards([scan.labels for scan in scans], classes)
-        merged = _merged(kinds.pop(), [scan.learnt for scan in scans], model)
-        return ChainPlan(merged, seen, sum(scan.n_tokens for scan in scans))
+        warn_of_minus_one(seen.classes, model.missing)
+        return ChainPlan(_merged(kinds.pop(), [scan.learnt for scan in scans], model), seen)
 
-    def task(
-        self, model: Any, plan: ChainPlan, X: Any, y: Any, sample_weight: Any = None, token_weight: Any = None
-    ) -> tuple[Task, Columns]:
-        """The task over the features that occur in the shard."""
-        with placed(X), about_labels("in `classes`"):  # without them, all labels of all shards are known
-            input_, sequences = _input_for(model, X)
-            if input_.kind != plan.input_.kind:
-                raise DataError(f"the shards must hold features of one form, got {input_.kind} after {plan.input_.kind}")
-            data = plan.input_.transform(sequences)
-            rows, small = data.compact()
-            task, _ = labelled(model, small, y, plan.encoder, sample_weight=sample_weight, token_weight=token_weight)
-        return task, _columns(data, rows, len(plan.encoder.classes))
+    def own(self, plan: ChainPlan, data: Sequences) -> tuple[Sequences, Columns]:
+        """The features that occur in a shard."""
+        if data.input_.kind != plan.input_.kind:
+            raise DataError(f"the shards must hold features of one form, got {data.input_.kind} after {plan.input_.kind}")
+        packed, n_labels = plan.input_.transform(data.sequences), len(plan.encoder.classes)
+        rows, small = packed.compact()
+        groups, names = chain_groups(packed, n_labels)
+        width = padded(n_labels)
+        return data._replace(packed=small), Columns(rows, packed.n_features, width, (2 + n_labels) * width, groups, tuple(names))
 
-    def dev_scorer(self, model: Any, plan: ChainPlan, dev: tuple[Any, Any]) -> Callable[[Vector], float]:
-        """The score on held-out data of weights of the model; errors in these data say so."""
-        score: Callable[[Vector], float] = model._dev_scorer(plan.input_, plan.encoder, *dev_parts(dev, "X, y"))
-        return score
+    def built(self, model: Any, plan: ChainPlan, data: Sequences, **given: Any) -> Task:
+        """The task of labelling the sequences."""
+        assert data.packed is not None
+        with about_labels("in `classes`"):  # without them, all labels of all shards are known
+            return labelled(model, data.packed, data.y, plan.encoder, **given)[0]
 
-    def keep(self, model: Any, plan: ChainPlan, result: Result, whole: Columns, further: Further) -> None:
+    def names(self, plan: ChainPlan) -> Names:
+        """Those of features, start, stop and transitions."""
+        return partial(chain_names, plan.input_, plan.encoder.classes)
+
+    def keep(self, model: Any, plan: ChainPlan, result: Result, further: Further) -> None:
         """The fitted labeler."""
-        model.input_, model._encoder, model.classes_ = plan.input_, plan.encoder, plan.encoder.classes
-        model.n_features_in_ = n_columns(plan.input_)
-        model._keep(whole.spread_result(result))
+        model._keep_plan(*plan, result)
         model._stop_if_interrupted()
 
 
@@ -112,12 +142,6 @@ def encoder_of_shards(labels: Sequence[Sequence[Any]], classes: Sequence[Any] | 
     if not len(seen.classes):
         raise DataError("y: expected some labels, but all are missing")
     return seen
-
-
-def _columns(data: PackedSequences, rows: npt.NDArray[np.int64], n_labels: int) -> Columns:
-    groups, names = chain_groups(data, n_labels)
-    width = padded(n_labels)
-    return Columns(rows, data.n_features, width, (2 + n_labels) * width, groups, tuple(names))
 
 
 def _input_for(model: Any, X: Any) -> tuple[Input, Any]:
@@ -137,9 +161,8 @@ def _learnt(input_: Input, sequences: Any) -> tuple[Any, npt.NDArray[np.int64]]:
     if isinstance(input_, RowInput) and isinstance(input_.featurizer, TemplateFeaturizer):
         return CountedTemplates.of(input_.featurizer.templates, sequences)
     if isinstance(input_, NumericInput):
-        packed = input_.fit_transform(sequences)
-        return input_, packed.lengths
-    return None, _lengths(sequences)
+        return input_, input_.fit_transform(sequences).lengths
+    return input_, _lengths(sequences)
 
 
 def _lengths(sequences: Any) -> npt.NDArray[np.int64]:
@@ -150,14 +173,13 @@ def _lengths(sequences: Any) -> npt.NDArray[np.int64]:
 def _merged(kind: str, learnt: Sequence[Any], model: Any) -> Input:
     """How the features of all shards are made."""
     first = learnt[0]
-    if kind == NumericInput.kind:
+    if isinstance(first, NumericInput):
         for k, own in enumerate(learnt):
             if own.n_columns != first.n_columns:
                 raise DataError(f"shard {k}: expected {first.n_columns} feature columns as in shard 0, got {own.n_columns}")
-        assert isinstance(first, NumericInput)
-        return first
-    if first is None:  # they are hashed
-        return _input_for(model, [])[0]
+    if not isinstance(first, CountedTemplates | dict):
+        found: Input = first
+        return found
     if kind == RowInput.kind:
         return RowInput(merged_templates(learnt, model.min_count))
     counts: Counter[str] = Counter()
@@ -165,3 +187,84 @@ def _merged(kind: str, learnt: Sequence[Any], model: Any) -> Input:
         counts.update(own)
     names = sorted(name for name, count in counts.items() if count >= model.min_count)
     return TokenInput(FeatureDictionary.from_names(names, model.min_count))
+
+
+class Labels(NamedTuple):
+    """Checked label sequences, and what is known of them where some labels are missing."""
+
+    lists: Sequence[Sequence[Any]]
+    partial: PartialLabels | None
+
+    def seen(self) -> LabelEncoder:
+        """Those that occur."""
+        return LabelEncoder.fit(self.lists if self.partial is None else self.partial.known())
+
+
+def labels_of(y: Any, lengths: npt.NDArray[np.int64], missing: Any, *, whole: bool = False) -> Labels:
+    """y for sequences of these lengths. whole: whether these are all data there will be."""
+    if isinstance(y, Labels):
+        return y
+    lists = as_label_lists(y, lengths)
+    return Labels(lists, partial_labels(lists, missing, whole=whole))
+
+
+def labelled(
+    labeler: Any,
+    data: PackedSequences | PositionSequences,
+    y: Any,
+    encoder: LabelEncoder | None = None,
+    *,
+    sample_weight: npt.ArrayLike | None = None,
+    token_weight: Sequence[npt.ArrayLike] | None = None,
+    allowed: Sequence[Any] | None = None,
+    n_jobs: int = 1,
+) -> tuple[Task, LabelEncoder]:
+    """The task of labelling `data` as y says, by the settings of a labeler; and the encoder, where there is none that of y.
+
+    Raises DataError or ParameterError, naming the sample.
+    """
+    labels = labels_of(y, data.lengths, labeler.missing)
+    encoder = labels.seen() if encoder is None else encoder
+    (lists, partial), loss, constraints = labels, resolve_loss(labeler.loss), resolve_constraints(labeler.constraints)
+    if partial is not None:
+        encoder.encode(partial.known())  # refuses labels that are not known
+        lists = partial.filled(encoder.classes[0].item())
+    codes, classes = encoder.encode(lists), encoder.classes.tolist()
+    fixed = fixed_scores(classes, data.offsets, constraints, allowed)
+    if fixed is not None:
+        check_gold(fixed, codes, data.offsets, classes, () if partial is None else partial.rows)
+    features = _features(data, len(classes), fixed)
+    gold = np.split(codes, data.offsets[1:-1])
+    shapes = [(length, len(classes)) for length in data.lengths.tolist()]
+    weights = None if token_weight is None else checked_token_weights(token_weight, data.lengths)
+    importance = checked_sample_weight(sample_weight, len(data))
+    of_all = {"token_weights": weights, "sample_weight": importance, "n_jobs": n_jobs}
+    if partial is None:
+        return Task(features, ChainOracle(), gold, shapes, loss, **of_all), encoder  # type: ignore[arg-type]
+    narrow = fixed_scores(classes, data.offsets, constraints, allowed, known=partial.choices)
+    assert narrow is not None
+    check_left(narrow, data.offsets, partial.rows)
+    left = take_features(_features(data, len(classes), narrow), partial.rows)
+    known = {"allowed": left, "rows": partial.rows}
+    return PartialTask(features, ChainOracle(), gold, shapes, loss, **known, **of_all), encoder  # type: ignore[arg-type]
+
+
+def _features(data: PackedSequences | PositionSequences, n_labels: int, fixed: FixedScores | None) -> FeatureMap:
+    if isinstance(data, PositionSequences):
+        return data.features(n_labels, fixed)
+    return cast(FeatureMap, SequenceFeatures(data, n_labels, fixed=fixed))
+
+
+def checked_token_weights(weights: Any, lengths: npt.NDArray[np.int64]) -> list[npt.NDArray[np.float64]]:
+    """One array per sequence of finite numbers >= 0, one per token; ParameterError, naming the sample, for anything else."""
+    if not isinstance(weights, Iterable):
+        raise ParameterError(f"token_weight: expected one list per sequence, nested like y, got {type(weights).__name__}")
+    arrays = [as_floats(w, f"token_weight, sample {i}") for i, w in enumerate(weights)]
+    if len(arrays) != len(lengths):
+        raise ParameterError(f"token_weight: expected one list per sequence, {len(lengths)}, got {len(arrays)}")
+    for i, (w, length) in enumerate(zip(arrays, lengths.tolist(), strict=True)):
+        if w.shape != (length,) or not np.isfinite(w).all() or (w < 0).any():
+            raise ParameterError(
+                f"token_weight, sample {i}: expected {length} finite numbers >= 0, got {np.array2string(w, threshold=5)}"
+            )
+    return arrays

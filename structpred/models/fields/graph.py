@@ -11,10 +11,8 @@ from structpred.core.oracle import Oracle
 from structpred.core.types import Floats
 from structpred.errors import DataError, ParameterError
 from structpred.models.bundles import CLASSES, COMMON, restore_weights, restored
-from structpred.models.chain.partial import PartialLabels, partial_labels
-from structpred.models.chain.sharding import encoder_of_shards
-from structpred.models.chain.targets import LabelEncoder, about_labels
-from structpred.models.chain.tasks import checked_token_weights
+from structpred.models.chain.sharding import checked_token_weights, encoder_of_shards
+from structpred.models.chain.targets import LabelEncoder, PartialLabels, about_labels, partial_labels
 from structpred.models.explanations import Explanation
 from structpred.models.fields.estimator import BIAS, ORACLE, FieldEstimator, checked_bias
 from structpred.models.fields.explain import explain_field
@@ -78,7 +76,9 @@ class GraphSharding(FieldSharding):
         sizes = GraphSizes.merged([scan.sizes for scan in scans])
         return FieldPlan(made, graph_oracle(sizes, made.n_labels) if made.oracle is None else made.oracle)
 
-    def built(self, model: Any, plan: FieldPlan, data: Graphs, sample_weight: Any, token_weight: Any) -> Task:
+    def built(  # type: ignore[override]
+        self, model: Any, plan: FieldPlan, data: Graphs, *, sample_weight: Any = None, token_weight: Any = None
+    ) -> Task:
         """The task of the graphs."""
         assert isinstance(plan.field, GraphField)
         made = replace(plan.field, oracle=plan.oracle)
@@ -187,7 +187,7 @@ class GraphLabeler(FieldEstimator[NodeLabels, list[Floats]]):
         Raises DataError, naming the sample, before training starts: edges that name missing nodes, NaN, empty graphs, wrong
         shapes.
         """
-        self._sharding.fit(self, X, y, dev, sample_weight, node_weight)
+        self._sharding.fit(self, X, y, dev=dev, sample_weight=sample_weight, token_weight=node_weight)
         return self
 
     def explain(self, x: Any, labels: Any = None, *, node: int | None = None, against: Any = None) -> Explanation:

@@ -14,8 +14,7 @@ from structpred.core.weights import Vector
 from structpred.errors import DataError
 from structpred.features.graphs import GraphFeatures
 from structpred.features.rows import stack_rows
-from structpred.models.chain.partial import where_known
-from structpred.models.chain.targets import LabelEncoder
+from structpred.models.chain.targets import LabelEncoder, where_known
 from structpred.models.fields.estimator import FieldNames
 from structpred.models.fields.label_graphs import GraphSizes, graph_oracle
 from structpred.models.signs import NameTable

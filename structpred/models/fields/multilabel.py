@@ -57,7 +57,7 @@ class LabelSets:
         under a hierarchy for rows that are not closed or, where labels are missing, cannot be, and for a hierarchy with a cycle
         or of another number of labels.
         """
-        self._sharding.fit(self, X, y, dev, sample_weight)
+        self._sharding.fit(self, X, y, dev=dev, sample_weight=sample_weight)
         return self
 
     def predict_scores(self: Any, X: Any) -> Floats:

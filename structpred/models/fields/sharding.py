@@ -1,6 +1,5 @@
-"""How fields are trained: what all data must agree on, then the task of each shard. `fit` is this plan over one shard."""
+"""How fields are trained: what all data must agree on, then the task of each shard."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -8,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.feature_map import names_of_groups
 from structpred.core.oracle import Oracle
 from structpred.core.result import Result
 from structpred.core.types import Integers
@@ -23,7 +21,8 @@ from structpred.models.fields.label_field import LabelField, as_rows, label_choi
 from structpred.models.fields.label_graphs import LabelCounts, label_edges
 from structpred.models.partial import scores_of, task_of
 from structpred.models.settings import about_dev, dev_parts, resolve_loss
-from structpred.models.sharding import Columns, Further, refuse_classes, refuse_token_weight
+from structpred.models.sharding import Further, Sharding, refuse_classes
+from structpred.models.signs import Names
 from structpred.task.task import Task
 
 
@@ -34,37 +33,8 @@ class FieldPlan(NamedTuple):
     oracle: Oracle
 
 
-class FieldSharding(ABC):
-    """How estimators over fields are trained, by `fit` and on shards. Every shard has all weights."""
-
-    @abstractmethod
-    def read(self, model: Any, X: Any, y: Any, *, whole: bool) -> Any:
-        """The checked samples, at least one, and their outputs. whole: whether these are all data there will be."""
-
-    @abstractmethod
-    def scanned(self, model: Any, data: Any) -> Any:
-        """What all shards must agree on, of samples that were read."""
-
-    @abstractmethod
-    def plan(self, model: Any, scans: Sequence[Any], classes: Sequence[Any] | None) -> FieldPlan:
-        """One field for all shards."""
-
-    @abstractmethod
-    def built(self, model: Any, plan: FieldPlan, data: Any, sample_weight: Any, token_weight: Any) -> Task:
-        """The task of samples that were read."""
-
-    def scan(self, model: Any, X: Any, y: Any) -> Any:
-        """Sizes, names and counts of a shard."""
-        return self.scanned(model, self.read(model, X, y, whole=False))
-
-    def task(
-        self, model: Any, plan: FieldPlan, X: Any, y: Any, sample_weight: Any = None, token_weight: Any = None
-    ) -> tuple[Task, Columns]:
-        """The task of a shard, over all weights."""
-        refuse_token_weight(model, token_weight)
-        task = self.built(model, plan, self.read(model, X, y, whole=False), sample_weight, None)
-        groups = np.asarray(task.groups, dtype=np.int64), tuple(names_of_groups(task.features))
-        return task, Columns(None, task.dim, 1, 0, *groups)
+class FieldSharding(Sharding):
+    """How estimators over fields are trained. Every shard has all weights."""
 
     def dev_scorer(self, model: Any, plan: FieldPlan, dev: Any) -> Callable[[Vector], float]:
         """The agreement on held-out data of weights of the model."""
@@ -76,22 +46,15 @@ class FieldSharding(ABC):
             made.codes(truth)  # invalid outputs are refused before training
         return lambda w: made.agreement(truth, made.outputs(data, w))
 
-    def keep(self, model: Any, plan: FieldPlan, result: Result, whole: Columns, further: Further) -> None:
-        """The fitted model."""
-        self._keep(model, plan, whole.spread_result(result))
+    def names(self, plan: FieldPlan) -> Names:
+        """Those of the field."""
+        return plan.field.weight_names
 
-    def _keep(self, model: Any, plan: FieldPlan, result: Result) -> None:
+    def keep(self, model: Any, plan: FieldPlan, result: Result, further: Further) -> None:
+        """The fitted model."""
         model._keep_field(*plan)
         model._keep(result)
         model._stop_if_interrupted()
-
-    def fit(self, model: Any, X: Any, y: Any, dev: Any, sample_weight: npt.ArrayLike | None, token_weight: Any = None) -> None:
-        """Train on one shard that has all data, in this process."""
-        data = self.read(model, X, y, whole=True)
-        plan = self.plan(model, [self.scanned(model, data)], None)
-        task = self.built(model, plan, data, sample_weight, token_weight)
-        scorer = None if dev is None else self.dev_scorer(model, plan, dev)
-        self._keep(model, plan, model._train(task, scorer, plan.field.weight_names))
 
 
 def field_task(
@@ -171,7 +134,7 @@ class LabelSharding(FieldSharding):
         made: LabelField = model._field_of(first.n_features, first.names, edges)
         return made
 
-    def built(self, model: Any, plan: FieldPlan, data: Examples, sample_weight: Any, token_weight: Any) -> Task:
+    def built(self, model: Any, plan: FieldPlan, data: Examples, *, sample_weight: Any = None) -> Task:  # type: ignore[override]
         """The task of the rows. What a wrong label costs is for the field to say: there is no token_weight."""
         assert isinstance(plan.field, LabelField)
         costs, known = plan.field.token_weights(len(data.Y)), np.maximum(data.Y, 0)  # what is missing is not looked at

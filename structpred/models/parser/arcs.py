@@ -1,4 +1,4 @@
-"""What a parser does with arc features: the training task, decoding with constraints, pruning."""
+"""What a parser does with arc features: the training task, of trees known in part, too; decoding with constraints, pruning."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -8,17 +8,19 @@ import numpy.typing as npt
 
 from structpred.core.costs import Cost
 from structpred.core.fixed_scores import FORBIDDEN
-from structpred.core.types import Floats
+from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 from structpred.data.sentences import AttributedSentences
 from structpred.errors import DataError
 from structpred.features.arcs import ArcCandidates, ArcFeatures
 from structpred.features.fixed_scores import FixedParts
+from structpred.io.treebanks.treebank import Treebank
 from structpred.models.partial import Ruled, task_of
 from structpred.oracles.arborescence import ArborescenceOracle
 from structpred.oracles.projective import ProjectiveOracle
 from structpred.runtime.memory import check_fits
 from structpred.task.inference import Inference, part_scores
+from structpred.task.partial_task import PartialTask
 from structpred.task.task import Task
 
 TreeOracle = ArborescenceOracle | ProjectiveOracle
@@ -29,17 +31,9 @@ def tree_oracle(projective: bool, single_root: bool) -> TreeOracle:
     return ProjectiveOracle(single_root=single_root) if projective else ArborescenceOracle(single_root=single_root)
 
 
-def choose_projective(
-    projective: bool | None, heads: npt.NDArray[np.int64], offsets: npt.NDArray[np.int64]
-) -> tuple[bool, npt.NDArray[np.bool_]]:
-    """Whether to look for projective trees only, and which sentences have crossing arcs.
-
-    None: projective if less than one arc in a hundred crosses another one.
-    """
-    crossing = crossing_arcs(heads, offsets)
-    counts = np.add.reduceat(np.append(crossing, 0).astype(np.int64), offsets[:-1]) if len(offsets) > 1 else np.zeros(0)
-    sentences = counts > 0
-    return bool(crossing.mean() < 0.01) if projective is None else bool(projective), sentences
+def is_projective(projective: bool | None, crossing: int, n_words: int) -> bool:
+    """Whether to look for projective trees only. None: if less than one arc in a hundred crosses another one."""
+    return crossing / max(n_words, 1) < 0.01 if projective is None else bool(projective)
 
 
 def crossing_arcs(heads: npt.NDArray[np.int64], offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
@@ -173,3 +167,52 @@ def kept_heads(pruner: Any, data: AttributedSentences, rules: FixedParts | None,
         return None
     ruled = [rules is not None and rules.of(i) is not None for i in range(len(data))]
     return candidate_heads(pruner._features(data), pruner.coef_, k or 1, whole=ruled)[0]
+
+
+def filled_heads(treebank: Treebank) -> Integers:
+    """The heads, with the word before in the place of missing ones: an arc to it crosses no other."""
+    place = np.arange(treebank.n_words) - np.repeat(treebank.offsets[:-1], treebank.lengths)
+    found: Integers = np.where(treebank.heads < 0, place, treebank.heads)
+    return found
+
+
+def not_projective(treebank: Treebank, crossing: npt.NDArray[np.uint8], single_root: bool) -> npt.NDArray[np.bool_]:
+    """The sentences that no projective tree completes, by the words whose arcs cross among those that are known."""
+    found = np.zeros(len(treebank), np.bool_)
+    found[np.repeat(np.arange(len(treebank)), treebank.lengths)[crossing > 0]] = True
+    oracle = tree_oracle(True, single_root)
+    for i, scores in ruled_arcs(treebank).items():
+        shape = (int(treebank.lengths[i]),)
+        found[i] |= scores[oracle.parts(oracle.argmax(scores, shape), shape)].min() <= 0.5 * FORBIDDEN
+    return found
+
+
+def ruled_arcs(treebank: Treebank) -> Ruled:
+    """For sentences with missing heads the scores that forbid the arcs that the others exclude."""
+    missing = treebank.heads < 0
+    found: dict[int, npt.NDArray[np.float64]] = {}
+    sentences = np.repeat(np.arange(len(treebank)), treebank.lengths)
+    for i in np.unique(sentences[missing]).tolist():
+        heads = treebank.heads[treebank.offsets[i] : treebank.offsets[i + 1]]
+        scores = np.zeros((len(heads), len(heads) + 1))
+        known = np.flatnonzero(heads >= 0)
+        scores[known] = FORBIDDEN
+        scores[known, heads[known]] = 0.0
+        found[i] = scores.ravel()
+    return found
+
+
+def completed_heads(task: Task, w: Vector, heads: Integers) -> Integers:
+    """The heads, with those of the best trees that agree with the others in the place of missing ones."""
+    return np.concatenate(task.completed(w)) if isinstance(task, PartialTask) else heads
+
+
+def training_candidates(pruner: Any, treebank: Treebank, k: int) -> tuple[ArcCandidates, int]:
+    """The heads that pruning keeps in training; and how many of the true ones it keeps by itself.
+
+    Sentences of which some heads are missing keep all: a few may not do.
+    """
+    missing = np.append(treebank.heads < 0, False)
+    whole = np.add.reduceat(missing, treebank.offsets[:-1]).astype(bool).tolist() if missing.any() else None
+    features = pruner._features(pruner.featurizer_.transform(treebank))
+    return candidate_heads(features, pruner.coef_, k, filled_heads(treebank), whole=whole)

@@ -1,42 +1,94 @@
 """Why a parser prefers one tree to another: the scores of arcs and relations taken apart into what each feature adds."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from structpred.core.result import Certificate, Record
 from structpred.core.types import Integers
 from structpred.core.weights import Vector
+from structpred.data.arc_templates import ArcTemplate, Atom
 from structpred.data.sentences import AttributedSentences
 from structpred.errors import DataError, InfeasibleError, ParameterError
 from structpred.features.arcs import ArcFeatures
 from structpred.io.templates.arc_featurizer import ArcFeaturizer
-from structpred.io.treebanks.treebank import Tree, Treebank
+from structpred.io.treebanks.treebank import Sentence, Tree, Treebank
 from structpred.models.chain.explain import addend, ends_and_transition
 from structpred.models.chain.labeler import ChainLabeler
 from structpred.models.explanations import Contribution, Explanation, contrast, wants_runner_up
-from structpred.models.parser.arc_names import ArcNames
-from structpred.models.parser.inspection import InspectedParser, ParserInspection, inspect_parser
+from structpred.models.parser.inspection import ParserInspection, inspect_parser
 from structpred.models.parser.relations import RelationFeatures
 from structpred.models.parser.sentences import as_treebank
 
+ROOT = "(root)"
+_DISTANCES = ("1", "2", "3", "4", "5-6", "7-10", "11-20", "over 20")
+_STARTS = np.array([1, 2, 3, 4, 5, 7, 11, 21])
+_COUNTED = ("verbs", "punctuation", "conjunctions")
+
+
+class ArcNames:
+    """Names for one sentence. Two arcs with a feature of the same name share its weight."""
+
+    def __init__(self, featurizer: ArcFeaturizer, sentence: Sentence, data: AttributedSentences) -> None:
+        self.values = {name: featurizer.values(name, sentence) for name in featurizer.present}
+        self.tags = [ROOT, "(unknown)", *featurizer.tags]
+        self.own, self.classes, self.forms = data.tags, data.classes, sentence.forms
+
+    def word(self, p: int) -> str:
+        """The form of a word, which counts from 1."""
+        return self.forms[p - 1] if p else ROOT
+
+    def arc(self, head: int, modifier: int) -> str:
+        """The arc as its two words."""
+        return f"{self.word(head)} -> {self.word(modifier)}"
+
+    def template(self, template: ArcTemplate, head: int, modifier: int) -> str:
+        """The feature that a template gives the arc, such as "h.upos=VERB m.form=cat | head after, distance 2"."""
+        values = [self._atom("h", atom, head) for atom in template.head] + [
+            self._atom("m", a, modifier) for a in template.modifier
+        ]
+        told = self._property(template.arc, head, modifier)
+        return " ".join(values) + (f" | {told}" if told else "")
+
+    def between(self, place: int) -> str:
+        """The feature with this place in the block of tags between the ends: [direction, tag of m, tag between, tag of h]."""
+        n = len(self.tags)
+        right, modifier, tag, head = np.unravel_index(place, (2, n, n, n))
+        side = "after" if right else "before"
+        return f"h.tag={self.tags[head]} m.tag={self.tags[modifier]} | head {side}, {self.tags[tag]} between"
+
+    def _atom(self, end: str, atom: Atom, p: int) -> str:
+        q, n = p + atom.offset, len(self.forms)
+        if p == 0:  # the root, and what would be beside it
+            value = ROOT if atom.offset == 0 else "(beside the root)"
+        else:
+            value = "(start)" if q < 1 else "(end)" if q > n else self.values[atom.attribute][q - 1]
+        return f"{end}.{atom.attribute}{f'{atom.offset:+d}' if atom.offset else ''}={value}"
+
+    def _property(self, arc: str, head: int, modifier: int) -> str:
+        if not arc:
+            return ""
+        side = f"head {'after' if head > modifier else 'before'}"
+        if arc == "direction":
+            return side
+        if arc == "distance":
+            return f"{side}, distance {_DISTANCES[int(np.searchsorted(_STARTS, abs(head - modifier), side='right')) - 1]}"
+        inside = self.classes[min(head, modifier) : max(head, modifier) - 1]
+        counted = [_counted(inside, bit, name) for bit, name in enumerate(_COUNTED)]
+        return f"{side}, {', '.join(counted if arc == 'between' else [counted[_COUNTED.index(arc)]])} between"
+
+
+def _counted(classes: npt.NDArray[np.uint8], bit: int, name: str) -> str:
+    """How many words of a class there are, as far as features tell: up to two, of conjunctions up to one."""
+    most = 1 if name == "conjunctions" else 2
+    n = int(((classes >> bit) & 1).sum())
+    return f"{n if n < most else f'{most} or more'} {name}"
+
+
+#: what `against` may be
 _FORM = "the number of a head, or a tree"
-
-
-class FittedParser(InspectedParser, Protocol):
-    """What explaining needs of a parser."""
-
-    featurizer_: ArcFeaturizer
-    relation_features_: RelationFeatures | None
-
-    def _features(self, data: AttributedSentences, **options: Any) -> ArcFeatures: ...
-    def _with_relations(self, data: AttributedSentences, heads: Integers) -> list[Tree]: ...
-    def predict(self, X: Any, *, fixed: Any = None, forbidden: Any = None) -> list[Tree]:
-        """The best tree of each sentence."""
-
-    def predict_kbest(self, X: Any, k: int) -> list[list[tuple[Tree, float]]]:
-        """The k best."""
 
 
 class _Parsed(NamedTuple):
@@ -47,7 +99,7 @@ class _Parsed(NamedTuple):
     names: ArcNames
 
 
-def _given(parser: FittedParser, parsed: _Parsed, tree: Any, name: str) -> Tree:
+def _given(parser: Any, parsed: _Parsed, tree: Any, name: str) -> Tree:
     """A tree of the user's, with the relations that the parser gives it where it brings none."""
     try:
         found = as_treebank(parsed.treebank, [tree], trees=True).tree(0)
@@ -56,7 +108,8 @@ def _given(parser: FittedParser, parsed: _Parsed, tree: Any, name: str) -> Tree:
     if parser.relations_ is None:
         return Tree(found.heads, None)
     if found.labels is None:
-        return parser._with_relations(parsed.data, found.heads)[0]
+        trees: list[Tree] = parser._with_relations(parsed.data, found.heads)
+        return trees[0]
     try:
         parser.relations_._encoder.encode([found.labels])
     except DataError as error:
@@ -64,7 +117,7 @@ def _given(parser: FittedParser, parsed: _Parsed, tree: Any, name: str) -> Tree:
     return found
 
 
-def _alternative(parser: FittedParser, parsed: _Parsed, chosen: Tree, word: int | None, against: Any) -> Tree | None:
+def _alternative(parser: Any, parsed: _Parsed, chosen: Tree, word: int | None, against: Any) -> Tree | None:
     """The tree to compare with: one that was given, or the best one in which the word has that head, or another one."""
     treebank = parsed.treebank
     runner_up = wants_runner_up(against, _FORM) if against is not None else word is not None
@@ -84,20 +137,22 @@ def _alternative(parser: FittedParser, parsed: _Parsed, chosen: Tree, word: int 
         raise ParameterError(f"against: expected 0 or another word up to {n} as the head of word {word}, got {against}")
     rules: dict[str, Any] = {"forbidden": [[(head, word)]]} if runner_up else {"fixed": [{word: int(against)}]}
     try:
-        return parser.predict(treebank, **rules)[0]
+        found: list[Tree] = parser.predict(treebank, **rules)
     except InfeasibleError:
         raise DataError(f"no tree gives word {word} {'another head' if runner_up else f'the head {against}'}") from None
+    return found[0]
 
 
-def _runner_up(parser: FittedParser, treebank: Treebank, chosen: Tree) -> Tree:
+def _runner_up(parser: Any, treebank: Treebank, chosen: Tree) -> Tree:
     """The best tree with other heads."""
-    for tree, _ in parser.predict_kbest(treebank, 2)[0]:
+    best: list[tuple[Tree, float]] = parser.predict_kbest(treebank, 2)[0]
+    for tree, _ in best:
         if (tree.heads != chosen.heads).any():
             return tree
     raise DataError("there is no other tree to compare with this one")
 
 
-def _contributions(parser: FittedParser, parsed: _Parsed, tree: Tree) -> list[Contribution]:
+def _contributions(parser: Any, parsed: _Parsed, tree: Tree) -> list[Contribution]:
     """What each feature adds to the score of a tree: to its arcs, then to its relations."""
     found = list(_of_arcs(parser._features(parsed.data), parser.coef_, parsed.names, tree.heads))
     if parser.relations_ is not None and parser.relation_features_ is not None and tree.labels is not None:
@@ -134,9 +189,7 @@ def _of_relations(
 class ExplainedTrees:
     """What a parser says of its weights, its decisions and its second stage: methods of DependencyParser."""
 
-    def explain(
-        self: FittedParser, sentence: Any, word: int | None = None, *, tree: Any = None, against: Any = None
-    ) -> Explanation:
+    def explain(self: Any, sentence: Any, word: int | None = None, *, tree: Any = None, against: Any = None) -> Explanation:
         """Why a sentence gets its tree: what each feature of each arc, and of each relation, adds to the score.
 
         sentence: one, in the form of fit's X, or a treebank of one. tree: what to explain; None: what is predicted.
@@ -173,16 +226,16 @@ class ExplainedTrees:
 
     def top_features(self, n: int = 20) -> ParserInspection:
         """How large the weights of each template and of each relation are, and the n strongest transitions of either sign."""
-        return inspect_parser(self, n)  # type: ignore[arg-type]
+        return inspect_parser(self, n)
 
     @property
-    def label_certificate_(self: FittedParser) -> Certificate | None:
+    def label_certificate_(self: Any) -> Certificate | None:
         """The certificate of the relations' training; None where there are none."""
         self._check_fitted()
         return None if self.relations_ is None else self.relations_.certificate_
 
     @property
-    def label_history_(self: FittedParser) -> list[Record]:
+    def label_history_(self: Any) -> list[Record]:
         """The history of the relations' training."""
         self._check_fitted()
         return [] if self.relations_ is None else self.relations_.history_

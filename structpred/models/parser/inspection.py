@@ -1,27 +1,14 @@
 """What a dependency parser has learnt: how its weights are spread over templates, and what its relations look like."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 
-from structpred.core.weights import Vector
-from structpred.data.arc_templates import TAGS_BETWEEN, ArcTemplate
+from structpred.data.arc_templates import TAGS_BETWEEN
 from structpred.models.chain.inspection import inspect_weights, transition_lines
-from structpred.models.chain.labeler import ChainLabeler
 from structpred.models.inspections import Shown, WeightGroup, group_lines, weight_group
 from structpred.text.tables import cut
-
-
-class InspectedParser(Protocol):
-    """What inspection needs of a parser."""
-
-    templates_: list[ArcTemplate]
-    bits_: list[int]
-    coef_: Vector
-    relations_: ChainLabeler | None
-
-    def _check_fitted(self) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -76,7 +63,7 @@ class ParserInspection(Shown):
         return [*lines, "", "relations of neighbouring words", *transitions]
 
 
-def inspect_parser(model: InspectedParser, top: int = 20) -> ParserInspection:
+def inspect_parser(model: Any, top: int = 20) -> ParserInspection:
     """How large the weights of each template and of each relation are, and the `top` strongest transitions of either sign.
 
     Features are hashed: a weight belongs to a template, but the words it stands for are not kept. Raises ParameterError for

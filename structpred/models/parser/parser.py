@@ -15,11 +15,11 @@ from structpred.core.weights import Vector
 from structpred.data.arc_templates import ArcTemplate
 from structpred.data.sentences import AttributedSentences
 from structpred.errors import DataError, InfeasibleError
-from structpred.features.arcs import ArcFeatures, observed_bits
+from structpred.features.arcs import ArcFeatures
 from structpred.io.templates.arc_featurizer import ArcFeaturizer
-from structpred.io.templates.arc_template_sets import pruning_templates, relation_templates
+from structpred.io.templates.arc_template_sets import pruning_templates
 from structpred.io.treebanks.treebank import Tree, Treebank
-from structpred.models.base import StructuredEstimator, checked_C, checked_sample_weight
+from structpred.models.base import StructuredEstimator, checked_C
 from structpred.models.bundles import restore_weights, restored, to_bundle
 from structpred.models.chain.decoding import checked_k
 from structpred.models.chain.labeler import ChainLabeler
@@ -30,9 +30,7 @@ from structpred.models.parser.arcs import (
     kept_heads,
     tree_inference,
     tree_oracle,
-    tree_task,
 )  # fmt: skip
-from structpred.models.parser.attributes import warn_of_untagged
 from structpred.models.parser.bundles import (
     PARSER,
     drop_templates,
@@ -43,10 +41,9 @@ from structpred.models.parser.bundles import (
     usable_templates,
 )  # fmt: skip
 from structpred.models.parser.explain import ExplainedTrees
-from structpred.models.parser.partial import choose_kind, completed_heads, filled_heads, ruled_out, training_candidates
-from structpred.models.parser.relations import RelationFeatures, fitted_labeler, forget_second_stage
-from structpred.models.parser.sentences import as_treebank, held_out_trees, training_trees
-from structpred.models.parser.settings import check_switches, checked_settings, used_templates
+from structpred.models.parser.relations import RelationFeatures
+from structpred.models.parser.sentences import as_treebank, held_out_trees, warn_of_untagged
+from structpred.models.parser.settings import check_switches, checked_settings
 from structpred.models.parser.sharding import ParserSharding, TreePlan
 from structpred.models.settings import about_dev, resolve_loss
 from structpred.runtime.threads import checked_jobs
@@ -192,52 +189,16 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         interrupted (Ctrl-C, SIGTERM) it keeps the weights so far and raises KeyboardInterrupt.
         """
         checked_C(self.C)
-        given = checked_settings(self)
-        loss, jobs = resolve_loss(self.loss), checked_jobs(self.n_jobs)
-        treebank = training_trees(X, y, self.single_root)
-        importance = checked_sample_weight(sample_weight, len(treebank))
-        held_out = None if dev is None else held_out_trees(dev)
-        projective, crossing = choose_kind(self.projective, treebank, self.single_root)
-        if projective and crossing.any():
-            logger.info(
-                "%d of %d sentences have crossing arcs and are left out of projective training", crossing.sum(), len(crossing)
-            )
-            treebank, importance = treebank.take(~crossing), importance[~crossing]
-            if not len(treebank):
-                raise DataError("projective=True: every sentence has crossing arcs; there is nothing to train on")
-        featurizer = ArcFeaturizer().fit(treebank)
-        templates = used_templates(featurizer, given, self._stage)
-        data, heads, ruled = featurizer.transform(treebank), filled_heads(treebank), ruled_out(treebank)
-        bits = observed_bits(data, templates, heads, max_bits=self.max_bits)
-        pruner = None
-        if self.prune is not None:
-            pruner = self._pruning_model(projective, lambda first: first.fit(treebank, sample_weight=importance))
-        candidates, hits = training_candidates(pruner, treebank, self.prune, ruled)
-        kept = None if pruner is None or ruled else hits / max(data.n_words, 1)
-        related = self.labelled and any(label != "_" for label in treebank.labels)
-        left_out = int(crossing.sum()) if projective else 0
-        plan = TreePlan(featurizer, templates, bits, projective, left_out, kept, related, bool(ruled))
-        features = ArcFeatures(data, templates, bits, candidates=candidates)
-        oracle = tree_oracle(projective, self.single_root)
-        task = tree_task(features, heads, oracle, loss, sample_weight=importance, n_jobs=jobs, ruled=ruled)
-        scorer = None if held_out is None else self._dev_scorer(plan, pruner, held_out)
-        forget_second_stage(self.checkpoint, self.resume)
-        result = self._train(task, scorer)
-        heads = completed_heads(task, result.weights, heads)
-        labeler, known = None, None
-        if related and result.stop_reason != "interrupted":
-            known = RelationFeatures(featurizer.usable(relation_templates()))
-            known = known.known_from(known.counts(data, heads))
-            packed = known.transform(data, heads)
-            labels = [treebank.labels[a:b] for a, b in itertools.pairwise(treebank.offsets.tolist())]
-            labeler = fitted_labeler(self, lambda labeler: labeler.fit(packed, labels, sample_weight=importance))
-        self._keep_stages(plan, pruner, result, labeler, known)
+        checked_settings(self)
+        resolve_loss(self.loss)
+        held_out = None if dev is None else held_out_trees(dev)  # what is wrong with it is said before what prunes is trained
+        self._sharding.fit(self, X, y, dev=held_out, sample_weight=sample_weight, n_jobs=checked_jobs(self.n_jobs))
         return self
 
-    def _pruning_model(self, projective: bool | None, fit: Callable[["DependencyParser"], Any]) -> "DependencyParser":
+    def _pruning_model(self, fit: Callable[["DependencyParser"], Any]) -> "DependencyParser":
         """The cheap first model, fitted."""
         first = DependencyParser(
-            self.trainer, self.C, 3, projective=projective, single_root=self.single_root, labelled=False,
+            self.trainer, self.C, 3, projective=self.projective, single_root=self.single_root, labelled=False,
             templates=pruning_templates(), surrogate=self.surrogate, regulariser=self.regulariser, random_state=self.random_state,
             verbose=self.verbose,
         )  # fmt: skip

@@ -1,50 +1,127 @@
-"""Treebanks on shards: tags, block sizes and the kind of trees are those of all of them."""
+"""How parsers are trained: what prunes, heads, relations. Tags, block sizes and the kind of trees are those of all data."""
 
+import itertools
+import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.costs import Cost
 from structpred.core.result import Result
+from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 from structpred.data.arc_templates import ArcTemplate
+from structpred.data.sentences import AttributedSentences
+from structpred.data.sequences import PackedSequences
 from structpred.errors import DataError
 from structpred.features.arcs import ArcCandidates, ArcFeatures, bits_of, observed_places
-from structpred.io.templates.arc_featurizer import ATTRIBUTES, MOST_TAGS, ArcFeaturizer, has_attribute
+from structpred.io.templates.arc_featurizer import ATTRIBUTES, ArcFeaturizer, attributes_of
+from structpred.io.templates.arc_template_sets import relation_templates
 from structpred.io.treebanks.treebank import Treebank
-from structpred.models.parser.arcs import crossing_arcs, tree_oracle, tree_task
-from structpred.models.parser.partial import choose_kind, completed_heads, filled_heads, ruled_arcs, training_candidates
-from structpred.models.parser.relation_sharding import RelationSharding, trees_of
-from structpred.models.parser.relations import fitted_labeler, forget_second_stage
+from structpred.models.base import checked_sample_weight
+from structpred.models.chain.inputs import NumericInput
+from structpred.models.chain.sharding import ChainPlan, ChainSharding, Sequences, labelled, labels_of
+from structpred.models.chain.targets import LabelEncoder
+from structpred.models.parser.arcs import (
+    completed_heads,
+    crossing_arcs,
+    filled_heads,
+    is_projective,
+    not_projective,
+    ruled_arcs,
+    training_candidates,
+    tree_oracle,
+    tree_task,
+)
+from structpred.models.parser.relations import RelationFeatures, fitted_labeler, forget_second_stage
 from structpred.models.parser.sentences import held_out_trees, training_trees
 from structpred.models.parser.settings import checked_settings, used_templates
 from structpred.models.partial import NEEDS_ALL, sums_suffice, tell_missing
 from structpred.models.settings import resolve_loss
-from structpred.models.sharding import Columns, Further, Sharding, refuse_classes, refuse_token_weight
+from structpred.models.sharding import Columns, Further, Sharding, refuse_classes
 from structpred.task.task import Task
 
+log = logging.getLogger("structpred.models")
 
-class TreeScan(NamedTuple):
-    """One shard: words, words without a head, words with a relation, words with crossing arcs, sentences that
-    projective training leaves out, true arcs that pruning keeps by itself, and of how many; tags and attributes; and which
-    features its true arcs have, a bitmap for each template.
+
+@dataclass(frozen=True)
+class Trees:
+    """What was read: sentences with trees, and how many words have an arc that crosses another one.
+
+    kinds: whether training is projective; both answers where that is for all shards to decide. crossing: the sentences that
+    projective training leaves out. pruned: the heads that are looked at, and how many of the true ones were among them.
     """
 
+    treebank: Treebank
+    crossing_words: int
+    kinds: tuple[bool, ...]
+    crossing: npt.NDArray[np.bool_]
+    whole: bool
+    pruned: tuple[ArcCandidates, int] | None = None
+
+    @classmethod
+    def read(cls, X: Any, y: Any, projective: bool | None, single_root: bool, whole: bool) -> "Trees":
+        """X and y as `fit` takes them, or what was read for an earlier stage."""
+        if isinstance(X, Trees):
+            return X
+        treebank = training_trees(X, y, single_root)
+        if whole and (treebank.heads < 0).all():
+            raise DataError(f"{treebank.where(0)}: expected a head: a parser learns from trees; got none in the whole treebank")
+        crossing = crossing_arcs(filled_heads(treebank), treebank.offsets)
+        n = int(crossing.sum())
+        open_ = projective is None and not whole
+        kinds = (True, False) if open_ else (is_projective(projective, n, treebank.n_words),)
+        left_out = not_projective(treebank, crossing, single_root) if True in kinds else np.zeros(len(treebank), np.bool_)
+        return cls(treebank, n, kinds, left_out, whole)
+
+    @cached_property
+    def _kept(self) -> Treebank:
+        return self.treebank.take(~self.crossing) if self.crossing.any() else self.treebank
+
+    def of(self, projective: bool) -> Treebank:
+        """The sentences that are trained on."""
+        return self._kept if projective else self.treebank
+
+    def weights(self, projective: bool, sample_weight: Any) -> Floats:
+        """Theirs. Raises DataError where there are no sentences."""
+        weights = checked_sample_weight(sample_weight, len(self.treebank))
+        if projective and self.crossing.all():
+            raise DataError("every sentence has crossing arcs: nothing is left for projective trees; take fewer shards")
+        return weights[~self.crossing] if projective else weights
+
+
+class TreeCounts(NamedTuple):
+    """Sentences of some kind: how many, their words, words without a head and words with a relation; true arcs that pruning
+    keeps; tags and attributes; and which features of the templates the true arcs have, a bitmap for each.
+    """
+
+    n_sentences: int
     n_words: int
     n_missing: int
     n_related: int
-    crossing_words: int
-    crossing: int
-    kept: tuple[int, int]
-    upos: dict[str, int]
-    xpos: dict[str, int]
+    kept: int
+    upos: Counter[str]
+    xpos: Counter[str]
     present: tuple[str, ...]
+    templates: list[ArcTemplate]
     places: npt.NDArray[np.uint8]
+
+
+class TreeScan(NamedTuple):
+    """Some data: sentences, words, words with crossing arcs; and the counts of what training has, if it is projective and if not.
+
+    whole: whether these are all data there will be.
+    """
+
+    n_sentences: int
+    n_words: int
+    crossing_words: int
+    of: dict[bool, TreeCounts]
+    whole: bool
 
 
 class TreePlan(NamedTuple):
@@ -63,8 +140,8 @@ class TreePlan(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ParserSharding:
-    """How `DependencyParser` is trained on shards: what prunes, heads, relations. Arcs are hashed: every shard has all weights.
+class ParserSharding(Sharding):
+    """How `DependencyParser` is trained: what prunes, heads, relations. Arcs are hashed: every shard has all weights.
 
     pruner: the model whose best arcs alone are looked at; None: all arcs. labelled: whether relations are learnt later
     by another model: what is wrong with them is then said before this one is trained.
@@ -79,97 +156,184 @@ class ParserSharding:
         if model.prune is None:
             return self
         own = ParserSharding(labelled=bool(model.labelled))
-        return ParserSharding(model._pruning_model(model.projective, lambda first: further(first, own)))
+        return ParserSharding(model._pruning_model(lambda first: further(first, own)))
 
-    def scan(self, model: Any, X: Any, y: Any) -> TreeScan:
-        """Sizes, tags and features of a shard."""
-        templates = checked_settings(model)
-        treebank = training_trees(X, y, model.single_root)
-        n_words, related = treebank.n_words, treebank.n_words - treebank.labels.count("_")
-        crosses = crossing_arcs(filled_heads(treebank), treebank.offsets)
-        counts = n_words, int((treebank.heads < 0).sum()), related, int(crosses.sum())
-        crossing = choose_kind(True, treebank, model.single_root)[1]
-        kept = 0, 0
-        if self.pruner is not None:
-            trained, _ = trees_of(treebank, None, None, self.pruner.projective_, model.single_root)
-            kept = training_candidates(self.pruner, trained, model.prune, ruled_arcs(trained))[1], trained.n_words
-        if model.projective:  # where that is not settled, tags and features of all sentences are counted
-            treebank, _ = trees_of(treebank, None, None, True, model.single_root)
-        heads = filled_heads(treebank)
-        everything = ArcFeaturizer(present=ATTRIBUTES, fine=all(tag == "_" for tag in treebank.upos)).transform(treebank)
-        places = observed_places(everything, templates, heads)
-        present = tuple(name for name in ATTRIBUTES if has_attribute(name, treebank))
-        return TreeScan(*counts, int(crossing.sum()), kept, Counter(treebank.upos), Counter(treebank.xpos), present, places)
+    def read(self, model: Any, X: Any, y: Any, *, whole: bool) -> Trees:
+        """The trees, and the heads that pruning keeps; sentences of which some heads are missing keep all: a few may not do."""
+        trees, pruner = Trees.read(X, y, model.projective, model.single_root, whole), self.pruner
+        if pruner is None:
+            return trees
+        return replace(trees, pruned=training_candidates(pruner, trees.of(pruner.projective_), model.prune))
+
+    def scanned(self, model: Any, data: Trees) -> TreeScan:
+        """Sizes, tags and features, for each kind of trees that training may have."""
+        (first, *_, last), treebank = (*data.kinds, data.kinds[-1]), data.treebank
+        of = {first: _counts(model, data, first)}
+        of[last] = of[first] if data.of(last) is data.of(first) else _counts(model, data, last)
+        return TreeScan(len(treebank), treebank.n_words, data.crossing_words, of, data.whole)
 
     def plan(self, model: Any, scans: Sequence[TreeScan], classes: Sequence[Any] | None) -> TreePlan:
         """Tags, attributes and features of all shards together; projective where less than one arc in a hundred crosses."""
         refuse_classes(model, classes)
-        related, n_words = sum(scan.n_related for scan in scans), sum(scan.n_words for scan in scans)
-        if (model.labelled or self.labelled) and 0 < related < n_words and not sums_suffice(*model._trainer_and_surrogate()):
+        n_words, crossing = (sum(getattr(scan, name) for scan in scans) for name in ("n_words", "crossing_words"))
+        projective = is_projective(model.projective, crossing, n_words)
+        of = [scan.of[projective] for scan in scans]
+        n, n_words, missing, related, hits = (sum(counts) for counts in zip(*(counts[:5] for counts in of), strict=True))
+        if left_out := sum(scan.n_sentences for scan in scans) - n:
+            log.info("%d of %d sentences have crossing arcs and are left out of projective training", left_out, left_out + n)
+        if not n:
+            raise DataError("projective=True: every sentence has crossing arcs; there is nothing to train on")
+        some = (model.labelled or self.labelled) and 0 < related < n_words
+        if some and not scans[0].whole and not sums_suffice(*model._trainer_and_surrogate()):
             raise DataError(f"{n_words - related:,} of {n_words:,} words have no relation: {NEEDS_ALL}, or learn heads alone")
-        if (missing := sum(scan.n_missing for scan in scans)) == n_words:
+        if missing == n_words:
             raise DataError("expected some heads: a parser learns from trees; got none in all shards")
         if missing:
             tell_missing(missing, 0, n_words, "heads")
         forget_second_stage(model.checkpoint, model.resume)
-        upos = sum((Counter(scan.upos) for scan in scans), Counter[str]())
-        xpos = sum((Counter(scan.xpos) for scan in scans), Counter[str]())
-        fine = set(upos) <= {"_"}
-        ranked = sorted((xpos if fine else upos).items(), key=lambda item: (-item[1], item[0]))
-        tags = sorted(tag for tag, _ in ranked[:MOST_TAGS])
-        featurizer = ArcFeaturizer(tags, {name for scan in scans for name in scan.present}, fine=fine)
-        given = checked_settings(model)
-        usable = used_templates(featurizer, given, model._stage)
-        places = np.bitwise_or.reduce([scan.places for scan in scans])
-        bits = bits_of(places[[given.index(template) for template in usable]], max_bits=model.max_bits)
-        share = sum(scan.crossing_words for scan in scans) / n_words
-        projective = share < 0.01 if model.projective is None else bool(model.projective)
-        left_out = sum(scan.crossing for scan in scans) if projective else 0
-        hits, words = np.sum([scan.kept for scan in scans], axis=0).tolist()
-        kept = None if self.pruner is None or missing else hits / words
-        return TreePlan(featurizer, usable, bits, projective, left_out, kept, bool(model.labelled and related), missing > 0)
+        upos, xpos = (sum(counts, Counter[str]()) for counts in zip(*(counts[5:7] for counts in of), strict=True))
+        featurizer = ArcFeaturizer().fit_counts(upos, xpos, {name for counts in of for name in counts.present})
+        templates = used_templates(featurizer, checked_settings(model), model._stage)
+        places = np.bitwise_or.reduce([counts.places for counts in of])
+        bits = bits_of(places[[template in templates for template in of[0].templates]], max_bits=model.max_bits)
+        kept = None if self.pruner is None or missing else hits / n_words
+        return TreePlan(featurizer, templates, bits, projective, left_out, kept, bool(model.labelled and related), missing > 0)
 
-    def task(
-        self, model: Any, plan: TreePlan, X: Any, y: Any, sample_weight: Any = None, token_weight: Any = None
-    ) -> tuple[Task, Columns]:
-        """The task of a shard, over all weights."""
-        refuse_token_weight(model, token_weight)
-        treebank, weights = trees_of(X, y, sample_weight, plan.projective, model.single_root)
-        candidates, _ = training_candidates(self.pruner, treebank, model.prune, ruled_arcs(treebank))
-        task = _task(plan, treebank, model.single_root, resolve_loss(model.loss), weights, candidates)
-        return task, Columns(None, task.dim, 1, 0, np.asarray(task.groups, dtype=np.int64), tuple(task.group_names))
+    def built(  # type: ignore[override]
+        self, model: Any, plan: TreePlan, data: Trees, *, sample_weight: Any = None, n_jobs: int = 1
+    ) -> Task:
+        """The task of trees, over all weights."""
+        weights, candidates = data.weights(plan.projective, sample_weight), None if data.pruned is None else data.pruned[0]
+        options = {"sample_weight": weights, "n_jobs": n_jobs}
+        return _task(plan, data.of(plan.projective), model.single_root, model.loss, candidates, **options)
 
     def dev_scorer(self, model: Any, plan: TreePlan, dev: Any) -> Callable[[Vector], float]:
         """The share of right heads on a held-out treebank."""
         score: Callable[[Vector], float] = model._dev_scorer(plan, self.pruner, held_out_trees(dev))
         return score
 
-    def keep(self, model: Any, plan: TreePlan, result: Result, whole: Columns, further: Further) -> None:
+    def keep(self, model: Any, plan: TreePlan, result: Result, further: Further) -> None:
         """The fitted parser; its relations are learnt here."""
         labeler, features = None, None
         if plan.related and result.stop_reason != "interrupted":
             sharding = RelationSharding(plan.featurizer, plan.projective, model.single_root)
             if plan.incomplete:
-                sharding.heads = partial(_completed, plan, model.single_root, whole.spread(result.weights))
+                sharding.heads = partial(_completed, plan, model.single_root, result.weights)
             labeler = fitted_labeler(model, lambda own: further(own, sharding))
             features = sharding.features
-        model._keep_stages(plan, self.pruner, whole.spread_result(result), labeler, features)
+        model._keep_stages(plan, self.pruner, result, labeler, features)
 
 
-def _completed(plan: TreePlan, single_root: bool, w: Vector, treebank: Treebank) -> npt.NDArray[np.int64]:
+def _counts(model: Any, data: Trees, projective: bool) -> TreeCounts:
+    """Of the sentences that training has. What shards look at are all templates: some attributes may be in others alone."""
+    treebank, heads = data.of(projective), filled_heads(data.of(projective))
+    present = attributes_of(treebank)
+    looks = ArcFeaturizer(present=present if data.whole else ATTRIBUTES, fine=all(tag == "_" for tag in treebank.upos))
+    templates = looks.usable(checked_settings(model))
+    places = observed_places(looks.transform(treebank), templates, heads)
+    related, missing = treebank.n_words - treebank.labels.count("_"), int((treebank.heads < 0).sum())
+    hits = 0 if data.pruned is None else data.pruned[1]
+    counts = len(treebank), treebank.n_words, missing, related, hits
+    return TreeCounts(*counts, Counter(treebank.upos), Counter(treebank.xpos), present, templates, places)
+
+
+def _task(
+    plan: TreePlan, treebank: Treebank, single_root: bool, loss: Any, candidates: ArcCandidates | None, **options: Any
+) -> Task:  # fmt: skip
+    features = ArcFeatures(plan.featurizer.transform(treebank), plan.templates, plan.bits, candidates=candidates)
+    oracle, ruled = tree_oracle(plan.projective, single_root), ruled_arcs(treebank)
+    return tree_task(features, filled_heads(treebank), oracle, resolve_loss(loss), ruled=ruled, **options)
+
+
+def _completed(plan: TreePlan, single_root: bool, w: Vector, treebank: Treebank) -> Integers:
     """The heads, flat; those that are missing as the best trees have them that agree with the others."""
     heads, missing = filled_heads(treebank), treebank.heads < 0
     rows = np.unique(np.repeat(np.arange(len(treebank)), treebank.lengths)[missing])
     if len(rows):
         some = treebank.take(rows)
-        task = _task(plan, some, single_root, resolve_loss("hamming"), None, None)  # these keep all arcs, pruned or not
+        task = _task(plan, some, single_root, "hamming", None)  # these keep all arcs, pruned or not
         heads[missing] = completed_heads(task, w, filled_heads(some))[some.heads < 0]
     return heads
 
 
-def _task(
-    plan: TreePlan, treebank: Treebank, single_root: bool, loss: Cost, weights: Any, candidates: ArcCandidates | None
-) -> Task:
-    features = ArcFeatures(plan.featurizer.transform(treebank), plan.templates, plan.bits, candidates=candidates)
-    oracle = tree_oracle(plan.projective, single_root)
-    return tree_task(features, filled_heads(treebank), oracle, loss, sample_weight=weights, ruled=ruled_arcs(treebank))
+class Arcs(NamedTuple):
+    """The trees of which relations are learnt, as codes, and their heads. packed: the features of a shard's arcs, once known."""
+
+    trees: Trees
+    data: AttributedSentences
+    heads: Integers
+    packed: PackedSequences | None = None
+
+
+class RelationScan(NamedTuple):
+    """One shard: its relations; bitmaps of the hashes that occur at least once, twice, up to min_count."""
+
+    labels: list[str]
+    seen: npt.NDArray[np.uint8]
+
+
+class RelationPlan(NamedTuple):
+    """All shards: which features arcs have, and the plan of the labeler over them."""
+
+    features: RelationFeatures
+    chains: ChainPlan
+
+
+@dataclass
+class RelationSharding(Sharding):
+    """How the relations of a parser are learnt from its trees, once its heads are.
+
+    featurizer: how words are read. projective, single_root: the kind of trees that heads were learnt from. heads: the heads of a
+    treebank, of which some may be missing. features: what arcs have, known when the labeler is fitted.
+    """
+
+    featurizer: ArcFeaturizer
+    projective: bool
+    single_root: bool
+    heads: Callable[[Treebank], Integers] = filled_heads
+    features: RelationFeatures | None = None
+
+    def read(self, model: Any, X: Any, y: Any, *, whole: bool) -> Arcs:
+        """The arcs."""
+        trees = Trees.read(X, y, self.projective, self.single_root, whole)
+        treebank = trees.of(self.projective)
+        return Arcs(trees, self.featurizer.transform(treebank), self.heads(treebank))
+
+    def scanned(self, model: Any, data: Arcs) -> RelationScan:
+        """Relations and features."""
+        features = RelationFeatures(self.featurizer.usable(relation_templates()))
+        counts = features.counts(data.data, data.heads)
+        seen = np.stack([np.packbits(counts >= least) for least in range(1, features.min_count + 1)])
+        return RelationScan(sorted(set(data.trees.of(self.projective).labels) - {model.missing}), seen)
+
+    def plan(self, model: Any, scans: Sequence[RelationScan], classes: Sequence[Any] | None) -> RelationPlan:
+        """The relations of all shards, and the features that occur often enough in all of them together."""
+        features = RelationFeatures(self.featurizer.usable(relation_templates()))
+        counts = np.zeros(8 * scans[0].seen.shape[1], np.int64)
+        for scan in scans:  # a shard counts no further than is asked for
+            counts += np.unpackbits(scan.seen, axis=1).sum(axis=0, dtype=np.int64)
+        features = features.known_from(counts)
+        encoder, input_ = LabelEncoder.fit([scan.labels for scan in scans]), NumericInput(max(len(features.slots), 1))
+        return RelationPlan(features, ChainPlan(input_, encoder))
+
+    def own(self, plan: RelationPlan, data: Arcs) -> tuple[Arcs, Columns | None]:
+        """The features that occur in a shard."""
+        sequences = Sequences(plan.chains.input_, plan.features.transform(data.data, data.heads), None)
+        found, columns = ChainSharding().own(plan.chains, sequences)
+        return data._replace(packed=found.packed), columns
+
+    def built(  # type: ignore[override]
+        self, model: Any, plan: RelationPlan, data: Arcs, *, sample_weight: Any = None, n_jobs: int = 1
+    ) -> Task:
+        """The task of the relations."""
+        treebank, packed = data.trees.of(self.projective), data.packed
+        packed = plan.features.transform(data.data, data.heads) if packed is None else packed
+        labels = [treebank.labels[a:b] for a, b in itertools.pairwise(treebank.offsets.tolist())]
+        known = labels_of(labels, packed.lengths, model.missing, whole=data.trees.whole)
+        weights = data.trees.weights(self.projective, sample_weight)
+        return labelled(model, packed, known, plan.chains.encoder, sample_weight=weights, n_jobs=n_jobs)[0]
+
+    def keep(self, model: Any, plan: RelationPlan, result: Result, further: Further) -> None:
+        """The fitted labeler, and the features that it knows."""
+        self.features = plan.features
+        ChainSharding().keep(model, plan.chains, result, further)

@@ -7,10 +7,7 @@ import pytest
 
 from structpred.fused.chains import ChainSteps
 from structpred.models import ChainLabeler, GaussianProcessLabeler, KernelChainLabeler
-from structpred.models.chain.partial import partial_labels
-from structpred.models.chain.targets import LabelEncoder
-from structpred.models.chain.tasks import chain_task
-from structpred.objectives.part_losses import Hamming
+from structpred.models.chain.sharding import labelled
 from structpred.task.plain_steps import PlainSteps
 
 LIST = ["linear", ("rbf", 0.5)]
@@ -56,10 +53,9 @@ def test_a_linear_kernel_is_no_kernel():
 def test_sets_in_kernel_form_take_compiled_steps():
     """Steps and sweeps over functions of kernels give the losses and differences of plain calls where labels are sets."""
     X, _, half = corpus(6)
-    input_, sequences = KernelChainLabeler(kernels=LIST)._input_for(X)
-    known = partial_labels(half)
-    encoder = LabelEncoder.fit(known.known())
-    task = chain_task(input_.fit_transform(sequences), half, encoder, Hamming(), None, partial=known)
+    labeler = KernelChainLabeler(kernels=LIST)
+    input_, sequences = labeler._input_for(X)
+    task, _ = labelled(labeler, input_.fit_transform(sequences), half)
     assert isinstance(task.steps, ChainSteps)
     plain, rng = copy.copy(task), np.random.default_rng(0)
     plain.steps = PlainSteps(task.inference, task.parts, task._costs)
