@@ -37,6 +37,10 @@ class FeatureHasher:
         """The number of ids, 2**n_bits."""
         return 1 << self.n_bits
 
+    def feature_names(self) -> list[str]:
+        """The ids, as there are no names."""
+        return [f"#{j}" for j in range(self.n_features)]
+
     def id(self, name: str) -> int:
         """The id of one feature string."""
         return hashed(name, self.n_bits)

@@ -54,7 +54,7 @@ def _input_parts(input_: Any) -> Parts:
             return Parts({"n_bits": None}, {}, {"names": known.names})
         return Parts({"n_bits": known.n_bits}, {}, {})
     assert isinstance(input_, RowInput)
-    return _template_parts(input_.featurizer)
+    return _template_parts(input_.features)
 
 
 def _template_parts(featurizer: TemplateFeaturizer | HashedTemplateFeaturizer) -> Parts:

@@ -2,9 +2,10 @@
 
 import numbers
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 
@@ -19,7 +20,6 @@ from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Field, Flag, OneOf, Raw, Record, Whole, as_file_error
 
 if TYPE_CHECKING:
-    from structpred.io.columns import ColumnCorpus
     from structpred.io.templates.featurizer import TemplateFeaturizer
     from structpred.io.templates.hashed_templates import HashedTemplateFeaturizer
     from structpred.io.templates.templates import Template
@@ -118,98 +118,106 @@ def n_columns(input_: Input) -> int:
     return (input_.n_features or 0) - (isinstance(input_, NumericInput) and input_.intercept)
 
 
-class TokenInput:
-    """Feature dicts or feature strings, and CRFsuite files: a dictionary or a hasher makes the ids."""
+class _Named(ABC):
+    """Sequences of strings: `features` makes the ids, hashed ones or those of names that it has learnt."""
 
-    kind = "tokens"
+    kind: ClassVar[str]
 
-    def __init__(self, features: FeatureDictionary | FeatureHasher) -> None:
+    def __init__(self, features: Any) -> None:
         self.features = features
+
+    @classmethod
+    @abstractmethod
+    def makers(cls) -> tuple[Any, Any]:
+        """The class of `features` that hashes, and the one that learns names."""
 
     @property
     def n_features(self) -> int:
         """The number of features."""
-        return self.features.n_features
+        return int(self.features.n_features)
+
+    @property
+    def hashed(self) -> bool:
+        """Whether features have no names."""
+        return isinstance(self.features, self.makers()[0])
 
     def fit_transform(self, sequences: Any) -> PackedSequences:
         """Learn the features and pack."""
-        if holds(sequences, "attributes") and isinstance(self.features, FeatureDictionary):
-            counts = np.bincount(sequences.codes, minlength=len(sequences.attributes))
-            kept = [name for name, c in zip(sequences.attributes, counts.tolist(), strict=True) if c >= self.features.min_count]
-            self.features = FeatureDictionary.from_names(kept, self.features.min_count)
-            counted: PackedSequences = sequences.packed(kept)
-            return counted
-        return self.features.fit_transform(_named(sequences))
+        packed: PackedSequences = self.features.fit_transform(sequences)
+        return packed
 
     def transform(self, sequences: Any) -> PackedSequences:
         """Pack; features not seen at fit are left out."""
-        if holds(sequences, "attributes") and isinstance(self.features, FeatureDictionary):
-            known: PackedSequences = sequences.packed(self.features.names)
-            return known
-        return self.features.transform(_named(sequences))
+        packed: PackedSequences = self.features.transform(sequences)
+        return packed
 
     def feature_names(self) -> list[str]:
         """The feature strings by id."""
-        if isinstance(self.features, FeatureHasher):
-            return [f"#{j}" for j in range(self.features.n_features)]
-        return self.features.feature_names()
+        names: list[str] = self.features.feature_names()
+        return names
 
     def to_bundle(self) -> Bundle:
-        """What the dictionary or the hasher writes, and which of the two it is."""
-        part = self.features.to_bundle()
-        part.header = {"hashed": isinstance(self.features, FeatureHasher), **part.header}
-        return part
-
-    @classmethod
-    def from_bundle(cls, part: Bundle) -> "TokenInput":
-        """The inverse of to_bundle."""
-        maker = FeatureHasher if _HASHED.read(part.header, "input.header")["hashed"] else FeatureDictionary
-        return cls(maker.from_bundle(part))
-
-
-def _named(sequences: Any) -> Any:
-    """With the names of features, which hashing needs."""
-    return sequences.dicts() if holds(sequences, "attributes") else sequences
-
-
-class RowInput:
-    """Rows of columns (lists of tuples of strings, or a column file) under feature templates."""
-
-    kind = "rows"
-
-    def __init__(self, featurizer: "TemplateFeaturizer | HashedTemplateFeaturizer") -> None:
-        self.featurizer = featurizer
-
-    @property
-    def n_features(self) -> int:
-        """The number of features."""
-        return self.featurizer.n_features
-
-    def fit_transform(self, sequences: "ColumnCorpus | Iterable[Any]") -> PackedSequences:
-        """Learn the features and pack."""
-        return self.featurizer.fit_transform(sequences)
-
-    def transform(self, sequences: "ColumnCorpus | Iterable[Any]") -> PackedSequences:
-        """Pack; features not seen at fit are left out."""
-        return self.featurizer.transform(sequences)
-
-    def feature_names(self) -> list[str]:
-        """The feature strings by id."""
-        return self.featurizer.feature_names()
-
-    def to_bundle(self) -> Bundle:
-        """Templates, vocabularies and keys, or the number of bits."""
-        part = self.featurizer.to_bundle()
-        if isinstance(self.featurizer, _hashed_templates().HashedTemplateFeaturizer):
+        """What `features` writes, and whether it hashes."""
+        part: Bundle = self.features.to_bundle()
+        if self.hashed:
             part.header["hashed"] = True
         return part
 
     @classmethod
-    def from_bundle(cls, part: Bundle) -> "RowInput":
+    def from_bundle(cls, part: Bundle) -> Self:
         """The inverse of to_bundle."""
-        if _HASHED.read(part.header, "input.header")["hashed"]:
-            return cls(_hashed_templates().HashedTemplateFeaturizer.from_bundle(part))
-        return cls(_named_templates().TemplateFeaturizer.from_bundle(part))
+        hashes, learns = cls.makers()
+        return cls((hashes if _HASHED.read(part.header, "input.header")["hashed"] else learns).from_bundle(part))
+
+
+class TokenInput(_Named):
+    """Feature dicts or feature strings, and CRFsuite files."""
+
+    kind = "tokens"
+    features: FeatureDictionary | FeatureHasher
+
+    @classmethod
+    def makers(cls) -> tuple[Any, Any]:
+        """The hasher and the dictionary."""
+        return FeatureHasher, FeatureDictionary
+
+    def fit_transform(self, sequences: Any) -> PackedSequences:
+        """Learn the features and pack; of a corpus that is coded already only the counts are asked for."""
+        if not holds(sequences, "attributes"):
+            return super().fit_transform(sequences)
+        if not isinstance(self.features, FeatureDictionary):
+            return super().fit_transform(sequences.dicts())  # hashing needs the names
+        counts, least = np.bincount(sequences.codes, minlength=len(sequences.attributes)), self.features.min_count
+        kept = [name for name, c in zip(sequences.attributes, counts.tolist(), strict=True) if c >= least]
+        self.features = FeatureDictionary.from_names(kept, least)
+        counted: PackedSequences = sequences.packed(kept)
+        return counted
+
+    def transform(self, sequences: Any) -> PackedSequences:
+        """Pack; features not seen at fit are left out."""
+        if not holds(sequences, "attributes"):
+            return super().transform(sequences)
+        if not isinstance(self.features, FeatureDictionary):
+            return super().transform(sequences.dicts())
+        known: PackedSequences = sequences.packed(self.features.names)
+        return known
+
+    def to_bundle(self) -> Bundle:
+        """As of all; files of tokens say in any case whether they are hashed."""
+        part = self.features.to_bundle()
+        return Bundle({"hashed": self.hashed, **part.header}, part.arrays, part.texts)
+
+
+class RowInput(_Named):
+    """Rows of columns (lists of tuples of strings, or a column file) under feature templates."""
+
+    kind = "rows"
+    features: "TemplateFeaturizer | HashedTemplateFeaturizer"
+
+    @classmethod
+    def makers(cls) -> tuple[Any, Any]:
+        """The templates that hash, and those that learn features."""
+        return _hashed_templates().HashedTemplateFeaturizer, _named_templates().TemplateFeaturizer
 
 
 INPUTS: dict[str, type[NumericInput] | type[TokenInput] | type[RowInput]] = {

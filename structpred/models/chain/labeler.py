@@ -139,7 +139,7 @@ class ChainLabeler(StructuredEstimator):
         input_ = cls._input_of(saved["kind"], bundle.part("input", saved["header"]))
         model = cls._with_input(input_, head, bundle.arrays)
         if isinstance(input_, RowInput):
-            model.template = list(input_.featurizer.templates)
+            model.template = list(input_.features.templates)
         if (rules := head["constraints"]) is not None:
             model.constraints = ChainConstraints.from_dict(rules)
             model.constraints.tables(head["classes"])  # a scheme must know the labels
@@ -198,10 +198,10 @@ class ChainLabeler(StructuredEstimator):
     def _drop_groups(self, names: Collection[str]) -> None:
         """Take out the templates of these groups; features that are hashed stay."""
         input_ = self.input_
-        if not isinstance(input_, RowInput) or not isinstance(input_.featurizer, _templates().TemplateFeaturizer):
+        if not isinstance(input_, RowInput) or not isinstance(input_.features, _templates().TemplateFeaturizer):
             return
-        dropped = [name for name in input_.featurizer.group_names if name in names]
-        featurizer, left = input_.featurizer.without(dropped)
+        dropped = [name for name in input_.features.group_names if name in names]
+        featurizer, left = input_.features.without(dropped)
         table: npt.NDArray[Any] = self.coef_.reshape(-1, padded(len(self.classes_)))
         self.coef_ = np.concatenate((table[left], table[input_.n_features :])).ravel()
         self.input_, self.n_features_in_ = RowInput(featurizer), featurizer.n_features

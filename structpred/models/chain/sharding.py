@@ -158,8 +158,8 @@ def _learnt(input_: Input, sequences: Any) -> tuple[Any, npt.NDArray[np.int64]]:
             counts = np.bincount(sequences.codes, minlength=len(sequences.attributes)).tolist()
             return dict(zip(sequences.attributes, counts, strict=True)), sequences.lengths
         return FeatureDictionary.counted(sequences), _lengths(sequences)
-    if isinstance(input_, RowInput) and isinstance(input_.featurizer, TemplateFeaturizer):
-        return CountedTemplates.of(input_.featurizer.templates, sequences)
+    if isinstance(input_, RowInput) and isinstance(input_.features, TemplateFeaturizer):
+        return CountedTemplates.of(input_.features.templates, sequences)
     if isinstance(input_, NumericInput):
         return input_, input_.fit_transform(sequences).lengths
     return input_, _lengths(sequences)

@@ -103,7 +103,7 @@ class Kernelised(Labeler):
         model.n_features_in_ = inner.n_features or 0
         model.kernel = kernel if isinstance(kernel, str) else restored(kernel)
         if isinstance(inner, RowInput):
-            model.template = list(inner.featurizer.templates)
+            model.template = list(inner.features.templates)
         return model
 
     @classmethod
