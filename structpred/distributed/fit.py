@@ -160,33 +160,23 @@ class _Run(NamedTuple):
                 self._replace(place=folder / other._stage).fit(other, how, _way_of(other, None), None, None)
 
             sharding = sharding.prepared(model, further)
-            begun = _begin(rounds, sharding, model, self.shards, self.prints, classes, plan, regulariser)
+            agreed, plan, whole, facts, goal = _begin(
+                rounds, sharding, model, self.shards, self.prints, classes, plan, regulariser
+            )
             if dev is not None:
-                score = sharding.dev_scorer(model, begun.plan, dev)
-                settings = replace(settings, dev=lambda w: float(score(begun.whole.spread(w))))
+                score = sharding.dev_scorer(model, agreed, dev)
+                settings = replace(settings, dev=lambda w: float(score(whole.spread(w))))
             try:
-                goal, gathers = begun.objective, begun.way.gathers
-                task = (GatheredTask if gathers else ShardedTask)(rounds, begun.facts, begun.whole)
+                gathers = plan.gathers
+                task = (GatheredTask if gathers else ShardedTask)(rounds, facts, whole)
                 surrogate = cast(Surrogate, (Gathered if gathers else Summed)(goal.surrogate))
                 problem = Problem(cast(TaskLike, task), surrogate, goal.lam, regulariser=regulariser)
-                result = warned(marked(train(problem, begun.way.loop(rounds), settings), begun.facts[0].checked))
+                result = warned(marked(train(problem, plan.loop(rounds), settings), facts[0].checked))
             except GivenUp:
                 raise KeyboardInterrupt("training was interrupted before the first round: nothing was learnt") from None
             # how many shards there are is part of the model, as its settings are
             result = replace(result, report={**result.report, "shards": np.array([float(len(self.shards))])})
-            sharding.keep(model, begun.plan, begun.whole.spread_result(result), further)
-
-
-class _Begun(NamedTuple):
-    """A run before its first round: what the shards agreed on, how it goes on, the weights that occur in them, and what is
-    minimised.
-    """
-
-    plan: Any
-    way: Plan
-    whole: Columns
-    facts: list[tasks.Facts]
-    objective: tasks.Objective
+            sharding.keep(model, agreed, whole.spread_result(result), further)
 
 
 def _begin(
@@ -198,8 +188,11 @@ def _begin(
     classes: Sequence[Any] | None,
     way: Plan,
     regulariser: Regulariser,
-) -> _Begun:
-    """Read all shards, agree, and build their tasks where they stay. prints: filled by the first stage of a model."""
+) -> tuple[Any, Plan, Columns, list[tasks.Facts], tasks.Objective]:
+    """Read all shards, agree, and build their tasks where they stay. prints: filled by the first stage of a model.
+
+    Returns what the shards agreed on, how the run goes on, the weights that occur in them, their facts, and what is minimised.
+    """
     bare = type(model)(**{**model.get_params(deep=False), "callbacks": None, "checkpoint": None, "resume": False})
     spec = tasks.Spec(tuple(shards), bare, sharding, prints=tuple(prints))
     rounds.tell(spec)
@@ -231,7 +224,7 @@ def _begin(
     objective = objective._replace(lam=1.0 / (checked_C(model.C) * n_total), n_total=n_total)
     rounds.tell(spec._replace(plan=plan, objective=objective))
     rounds.whole = whole
-    return _Begun(plan, way, whole, facts, objective)
+    return plan, way, whole, facts, objective
 
 
 def _not_yet(w: Vector) -> float:

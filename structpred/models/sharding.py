@@ -114,7 +114,8 @@ class Sharding(ABC):
     def read(self, model: Any, X: Any, y: Any, *, whole: bool) -> Any:
         """The data, checked as far as a shard can be. whole: whether these are all there will be.
 
-        Raises ParameterError for settings, and DataError, naming the sample.
+        X: as `fit` takes it; of a model of several stages also what was read for an earlier one. Raises ParameterError for
+        settings, and DataError, naming the sample.
         """
 
     @abstractmethod
@@ -172,13 +173,14 @@ class Sharding(ABC):
         return task, Columns(None, task.dim, 1, 0, *groups) if columns is None else columns
 
     def fit(self, model: Any, X: Any, y: Any, *, dev: Any = None, **given: Any) -> None:
-        """Train on one shard that has all data, in this process."""
+        """Train on one shard that has all data, in this process. They are read once, for all stages."""
+        data = self.read(model, X, y, whole=True)
 
         def further(other: Any, how: Sharding) -> None:
-            how.fit(other, X, y, **given)
+            how.fit(other, data, None, **given)
 
         how = self.prepared(model, further)
-        data = how.read(model, X, y, whole=True)
+        data = data if how is self else how.read(model, data, None, whole=True)
         plan = how.plan(model, [how.scanned(model, data)], None)
         task = how.built(model, plan, data, **given)
         scorer = None if dev is None else how.dev_scorer(model, plan, dev)
