@@ -203,8 +203,8 @@ def columns_read(model: "ChainLabeler") -> set[int]:
     >>> sorted(columns_read(ChainLabeler(template="chunking").fit([[("the", "DT"), ("cat", "NN")]], [["B-NP", "I-NP"]])))
     [0, 1]
     """
-    featurizer = getattr(model.input_, "featurizer", None)
-    return set() if featurizer is None else {atom.column for template in featurizer.templates for atom in template.atoms}
+    templates = getattr(getattr(model.input_, "features", None), "templates", ())
+    return {atom.column for template in templates for atom in template.atoms}
 
 
 def _target(model: "ChainLabeler", wanted: str | None) -> str:

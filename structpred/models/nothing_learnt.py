@@ -7,6 +7,7 @@ import numpy as np
 from structpred.core.products import dot
 from structpred.core.result import Result
 from structpred.errors import NoUpdateWarning
+from structpred.runtime.standard_error import callers_level
 from structpred.trainers.problem import Problem
 
 #: samples that are asked first
@@ -25,7 +26,7 @@ def warned(result: Result, problem: Problem | None = None) -> Result:
         what = f"the objective, {primal:.6g}, is not below that of zero weights"
     elif gap is not None and gap <= 0.01:
         more = "none are better, as the gap shows: take a larger C, or a weaker regulariser"
-    warnings.warn(f"after {result.passes} passes {what}; {more}", NoUpdateWarning, stacklevel=4)
+    warnings.warn(f"after {result.passes} passes {what}; {more}", NoUpdateWarning, stacklevel=callers_level())
     return result
 
 

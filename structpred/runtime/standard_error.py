@@ -1,4 +1,4 @@
-"""Standard error: who reads it, and lines that a closed one does not stop."""
+"""Standard error: who reads it, lines that a closed one does not stop, and whose line a warning names."""
 
 import shutil
 import sys
@@ -10,6 +10,17 @@ _LINE = 79
 def say(text: str) -> None:
     """One line on stderr, which is looked up for each line; one that cannot be written is lost, and the work continues."""
     _write(f"{text}\n")
+
+
+def callers_level() -> int:
+    """The `stacklevel` with which a warning names the line that called the package, however deep inside it is given.
+
+    To be asked where the warning is given.
+    """
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("structpred."):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def rewrite(text: str) -> None:

@@ -14,6 +14,7 @@ from structpred.errors import ParameterError, StructpredWarning
 from structpred.objectives.log_loss import LogLoss
 from structpred.runtime.interrupts import may_be_given_up
 from structpred.runtime.ranges import ends_of
+from structpred.runtime.standard_error import callers_level
 from structpred.task.steps import TaskLike
 from structpred.task.task import Task
 from structpred.task.terms import summed_squares
@@ -206,7 +207,7 @@ class LBFGS(Trainer):
                 "objective, so the weights stay. Are features very large, or of very different sizes (scale them)? Is C small, "
                 f"are bounds of the oracle loose? {type(self).__name__}(max_trials={4 * self.max_trials}) tries shorter steps"
             )
-            warnings.warn(text, StructpredWarning, stacklevel=2)
+            warnings.warn(text, StructpredWarning, stacklevel=callers_level())
         return failed
 
     def _first_step(self, state: LBFGSState, gradient: Floats) -> float:

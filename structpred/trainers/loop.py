@@ -27,6 +27,7 @@ from structpred.errors import (
     StorageError,
 )
 from structpred.runtime.interrupts import GivenUp, Interrupts
+from structpred.runtime.standard_error import callers_level
 from structpred.trainers.names import require
 from structpred.trainers.online.visits import updates
 from structpred.trainers.problem import Problem, Trainer
@@ -211,7 +212,9 @@ class Run:
                 save_checkpoint(self.settings.checkpoint, self._snapshot())
             except (StorageError, DataError) as error:
                 warnings.warn(
-                    f"no checkpoint after {self.passes} passes: {error}; training continues", CheckpointWarning, stacklevel=2
+                    f"no checkpoint after {self.passes} passes: {error}; training continues",
+                    CheckpointWarning,
+                    stacklevel=callers_level(),
                 )
             self.saved = time.perf_counter()
 
@@ -222,7 +225,7 @@ class Run:
             self._finite_weights()
         settings = self.settings
         if not self.changed and self.passes == 1:
-            warnings.warn(_NO_UPDATE, NoUpdateWarning, stacklevel=5)
+            warnings.warn(_NO_UPDATE, NoUpdateWarning, stacklevel=callers_level())
         estimate = self.trainer.gap_estimate(self.problem, self.state)
         last = self.history[-1] if self.history else None
         scale = abs(last["primal"]) if last and last["primal"] is not None else 0.0

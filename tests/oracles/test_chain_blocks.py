@@ -1,12 +1,13 @@
 """Viterbi block by block: where a sequence is cut changes nothing, and ties go to the first label."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from structpred.core.costs import GridCosts
 from structpred.data.sequences import PackedSequences
 from structpred.features.sequences import SequenceFeatures
-from structpred.fused.chains import SequencePair
+from structpred.fused.chains import SequencePair, SequenceSteps
 from structpred.objectives.part_losses import Hamming
 from structpred.oracles import chain
 from structpred.oracles.chain import ChainOracle
@@ -35,6 +36,14 @@ def test_blocks_give_the_first_best_path(n_labels: int, block: int, monkeypatch:
         assert ChainOracle().argmax(scores, (length, n_labels)).tolist() == best[::-1]
 
 
+def steps_of(data: PackedSequences, labels: list[Any]) -> SequenceSteps:
+    """The compiled steps of sequences with these labels."""
+    features = SequenceFeatures(data, 5, dtype=np.float64)
+    steps = Task(features, ChainOracle(), labels, [(len(y), 5) for y in labels], Hamming()).steps
+    assert isinstance(steps, SequenceSteps)
+    return steps
+
+
 def test_welded_decoding_does_not_depend_on_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Labels, losses and violations of sweeps, and labels of decoding, are the same bits for every size of a block."""
     rng = np.random.default_rng(0)
@@ -42,13 +51,12 @@ def test_welded_decoding_does_not_depend_on_blocks(monkeypatch: pytest.MonkeyPat
     features = rng.integers(0, 30, counts.sum()).astype(np.int32)
     values, ends = rng.normal(size=counts.sum()).astype(np.float32), np.cumsum([0, *LENGTHS])
     data = PackedSequences(np.cumsum([0, *counts]), features, values, ends, 30)
-    pair = SequencePair(SequenceFeatures(data, 5, dtype=np.float64))
-    labels = [rng.integers(0, 5, length) for length in LENGTHS]
-    w, seen = rng.normal(size=pair.features.dim), []
+    steps = steps_of(data, [rng.integers(0, 5, length) for length in LENGTHS])
+    w, seen = rng.normal(size=steps.features.dim), []
     for block in (1, 2, 1024):
         monkeypatch.setattr(chain, "BLOCK", block)
-        steps = pair.steps(labels, GridCosts(1.0 - np.eye(5)), None, None)
-        seen.append([*map(np.ndarray.tobytes, steps.sweep(w, 0.7, 0, len(data), 1.0)), pair.decode(w, 1)[0].tobytes()])
+        swept = steps.pair.sweep(w, 0.7, steps.aim, 0, len(data), 1.0, 1)
+        seen.append([array.tobytes() for array in (*swept, steps.pair.decode(w, 1)[0])])
     assert seen[0] == seen[1] == seen[2]
 
 
@@ -61,17 +69,16 @@ def test_values_that_are_all_one_are_left_out_and_change_no_bit() -> None:
     labels, seen = [rng.integers(0, 5, length) for length in LENGTHS], []
     w = rng.normal(size=SequenceFeatures(data, 5).dim)
     for reads in (False, True):
-        pair = SequencePair(SequenceFeatures(data, 5, dtype=np.float64))
-        assert len(pair.space[2]) == 0
+        steps = steps_of(data, labels)
+        assert len(steps.space[2]) == 0
         if reads:
-            pair.space = (data.offsets, data.indices, data.values, data.indptr, *pair.space[4:])
-        steps = pair.steps(labels, GridCosts(1.0 - np.eye(5)), None, None)
-        made = *steps.sweep(w, 0.7, 0, len(data), 1.0), *steps.log_losses(w, np.ones(len(data)))
+            space = (data.offsets, data.indices, data.values, data.indptr, *steps.space[4:])
+            steps.space = steps.pair.space = space
+        made = *steps.pair.sweep(w, 0.7, steps.aim, 0, len(data), 1.0, 1), *steps.log_losses(w, np.ones(len(data)))
         seen.append([array.tobytes() for array in made])
         for i in range(len(data)):
-            idx, val = np.empty(steps.buffer_size(), np.int64), np.empty(steps.buffer_size())
-            n, loss, product = steps.step_into(w, 0.7, i, 1.0, idx, val)
-            seen[-1] += [idx[:n].tobytes(), val[:n].tobytes(), repr((loss, product)).encode()]
+            (idx, val), *numbers = steps.one(w, i, 1.0, 0.7)
+            seen[-1] += [idx.tobytes(), val.tobytes(), repr(numbers).encode()]
     assert seen[0] == seen[1]
     values = np.where(np.arange(counts.sum()) == 3, np.float32(2.0), np.float32(1.0))
     other = PackedSequences(data.indptr, features, values, ends, 30)

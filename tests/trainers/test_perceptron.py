@@ -35,9 +35,7 @@ def test_there_is_no_certificate() -> None:
 def test_a_pass_without_a_mistake_is_reported() -> None:
     """Where the first pass changes nothing there is a warning that says what may be wrong, and the weights are zero."""
     task = TASKS["multiclass"](0, n=3)
-    for y in task.labels:
-        y[:] = 0
-    task.parts = [task.oracle.parts(y, shape) for y, shape in zip(task.labels, task.shapes, strict=True)]
+    task = task.with_labels([np.zeros_like(y) for y in task.labels])
     with pytest.warns(NoUpdateWarning, match="changed nothing"):
         result = train(problem(task, 1.0, 0.0), AveragedPerceptron(), RunSettings(max_iter=2))
     assert not result.weights.any()

@@ -16,6 +16,7 @@ from structpred.data.vocabulary import FeatureDictionary
 from structpred.errors import DataError, ParameterError, StructpredWarning
 from structpred.features.rows import csr_of
 from structpred.runtime.lazy_names import later
+from structpred.runtime.standard_error import callers_level
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Field, Flag, OneOf, Raw, Record, Whole, as_file_error
 
@@ -269,7 +270,7 @@ def _warn_of_columns(listed: list[Any]) -> None:
             "without its column and without the neighbours. Give template='pos', 'chunking', 'ner' or a file; feature strings "
             "that are meant as they are go into lists",
             StructpredWarning,
-            stacklevel=4,
+            stacklevel=callers_level(),
         )
 
 

@@ -12,6 +12,7 @@ from structpred.errors import DataError, StructpredWarning
 from structpred.io.templates.arc_featurizer import ArcFeaturizer
 from structpred.io.treebanks.treebank import Sentence, Tree, Treebank
 from structpred.models.settings import about_dev, dev_parts
+from structpred.runtime.standard_error import callers_level
 
 _KEYS = ("form", "lemma", "upos", "xpos", "feats")
 
@@ -160,5 +161,5 @@ def warn_of_untagged(treebank: Treebank, featurizer: ArcFeaturizer, templates: S
             f'much worse without; tag the words first (in Python: dicts with "form" and "{missing[0]}"), or train a parser on '
             "forms alone",
             StructpredWarning,
-            stacklevel=4,
+            stacklevel=callers_level(),
         )

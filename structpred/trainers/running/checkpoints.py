@@ -14,6 +14,7 @@ import numpy as np
 
 from structpred.core.result import Record
 from structpred.errors import CheckpointError, CheckpointWarning
+from structpred.runtime.standard_error import callers_level
 from structpred.storage import schema
 from structpred.storage.atomic import check_target, exclusive, storage_error
 from structpred.storage.bundles import Bundle, read_bundle, remove_leftovers, write_bundle
@@ -150,7 +151,9 @@ def load_checkpoint(path: Path, fingerprint: str) -> Progress:
             raise CheckpointError(f"{path}: cannot resume: {error}") from error
         bundle = read_bundle(previous(path), kind="checkpoint")
         warnings.warn(
-            f"{path} could not be read ({error}); continuing from the checkpoint before it", CheckpointWarning, stacklevel=2
+            f"{path} could not be read ({error}); continuing from the checkpoint before it",
+            CheckpointWarning,
+            stacklevel=callers_level(),
         )
     header, arrays = bundle.header, bundle.arrays
     if header.get("fingerprint") != fingerprint:

@@ -58,7 +58,7 @@ def test_sets_in_kernel_form_take_compiled_steps():
     task, _ = labelled(labeler, input_.fit_transform(sequences), half)
     assert isinstance(task.steps, ChainSteps)
     plain, rng = copy.copy(task), np.random.default_rng(0)
-    plain.steps = PlainSteps(task.inference, task.parts, task._costs)
+    plain.steps = PlainSteps(task.inference, task.parts, task.steps.costs)
     for _ in range(3):
         w = rng.normal(size=task.dim).astype(task.dtype)
         values = task.violations(w, 1.0)
