@@ -24,7 +24,7 @@ leave_behind(
             "terms",
             "two_ways",
         ),
-        "structpred.task.fast": ("marginal_blocks", "moves", "part_steps", "welds"),
+        "structpred.task.fast": ("marginal_blocks", "moves:update_rules", "part_steps", "welds"),
         "structpred.text": ("markup", "suggestions", "tables"),
     },
 )

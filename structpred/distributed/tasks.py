@@ -320,8 +320,8 @@ def close(job: Job, t: int, n: str, ends: Sequence[int], *told: Told) -> Closed:
     """End round t with the sums of `n`; -1 are those of `begin`."""
     store, way = job.store, _way(job)
     before = None if t < 0 else store.read_common(f"common.{t}")
-    moves = tuple(store.read_sum(f"{n}.{j}", ends) for j in range(told[0].n_vectors))
-    after = way.close(before, Totals(moves, told[0].numbers))
+    changes = tuple(store.read_sum(f"{n}.{j}", ends) for j in range(told[0].n_vectors))
+    after = way.close(before, Totals(changes, told[0].numbers))
     digest = store.write_common(f"common.{t + 1}", after)
     store.remove(f"common.{t - job.every}")  # no state that is needed is that old
     assert job.spec.objective is not None

@@ -13,7 +13,7 @@ from structpred.features._feature_kernels import add_bounds, score_rows
 from structpred.fused._chain_body_kernels import STEPS
 from structpred.oracles.chains._chain_sum_kernels import exponentiate, log_pass, scaled_pass
 from structpred.runtime.jit import family, njit
-from structpred.task.fast._move_kernels import doubted, move
+from structpred.task.fast._update_kernels import apply_update, doubted
 
 
 @njit(cache=True, nogil=True, borrows=True)
@@ -105,12 +105,12 @@ _, step, sweep = family(__name__, STEPS, transitions, score, emit_difference, pr
 
 
 @njit(cache=True, nogil=True, borrows=True)
-def visit_sequences(
-    items, table, space, rule, aim, loss_weight, scratch, out, idx, val, idx2, val2, most, moves, limits, state
+def sequence_updates(
+    items, table, space, rule, aim, loss_weight, scratch, out, idx, val, idx2, val2, most, update, limits, state
 ):  # fmt: skip
-    """Steps of these sequences with the moves of an online trainer, until `most` tokens are reached or a step is in doubt.
+    """Steps of these sequences with the update of an online trainer, until `most` tokens are reached or a step is in doubt.
 
-    Returns how many sequences were visited, and whether the weights changed.
+    Returns how many sequences were done, and whether the weights changed.
     """
     offsets = space[0]
     changed = False
@@ -121,7 +121,7 @@ def visit_sequences(
         n, loss, scored = step(state[0], table, scale, space, i, rule, aim, loss_weight, scratch, out, idx, val, idx2, val2)
         if doubted(loss_weight * loss, scored):
             return k, changed
-        if move(moves, limits[i], state, idx[:n], val[:n], loss, loss_weight, scored):
+        if apply_update(update, limits[i], state, idx[:n], val[:n], loss, loss_weight, scored):
             changed = True
         tokens += offsets[i + 1] - offsets[i]
         if tokens >= most:

@@ -14,8 +14,8 @@ from structpred.oracles.trees._arborescence_kernels import best_tree
 from structpred.oracles.trees._projective_kernels import best_projective
 from structpred.oracles.trees._tree_kernels import all_finite
 from structpred.runtime.jit import njit
-from structpred.task.fast._move_kernels import doubted, move
 from structpred.task.fast._part_kernels import add_grid, grid_loss
+from structpred.task.fast._update_kernels import apply_update, doubted
 
 
 @njit(cache=True, nogil=True)
@@ -64,10 +64,10 @@ def step_tree(w, scale, i, loss_weight, memory):
 
 
 @njit(cache=True, nogil=True)
-def visit_trees(items, loss_weight, memory, most, rule, limits, state):
-    """Steps of these sentences with the moves of an online trainer, until `most` arcs are reached or a step is in doubt.
+def tree_updates(items, loss_weight, memory, most, rule, limits, state):
+    """Steps of these sentences with the update of an online trainer, until `most` arcs are reached or a step is in doubt.
 
-    Returns how many sentences were visited, and whether the weights changed.
+    Returns how many sentences were done, and whether the weights changed.
     """
     offsets = memory[0][0]
     idx, val, _, _ = memory[6]
@@ -78,7 +78,7 @@ def visit_trees(items, loss_weight, memory, most, rule, limits, state):
         finite, size, loss, product = find_tree(state[0], state[3][()], i, loss_weight, memory)
         if not finite or doubted(loss_weight * loss, product):
             return k, changed
-        if move(rule, limits[i], state, idx[:size], val[:size], loss, loss_weight, product):
+        if apply_update(rule, limits[i], state, idx[:size], val[:size], loss, loss_weight, product):
             changed = True
         n = offsets[i + 1] - offsets[i]
         n_arcs += n * (n + 1)

@@ -24,10 +24,10 @@ from structpred.features.sequences import SequenceFeatures
 from structpred.oracles.chain import ChainOracle, SumScratch, best_scratch
 from structpred.runtime.entries import entry_of
 from structpred.runtime.threads import run_ranges, split_evenly
-from structpred.task.fast.moves import Moves
+from structpred.task.fast.update_rules import UpdateRule
 from structpred.task.inference import Inference
 from structpred.task.plain_steps import PlainSteps
-from structpred.task.steps import Step, Visits
+from structpred.task.steps import CompiledUpdates, Step
 from structpred.task.task_checks import doubtful
 
 #: true labels, token weights, rows of label costs, and the row of each token
@@ -35,8 +35,8 @@ Aim = tuple[Integers, Floats, Floats, Integers]
 NO_AIM: Aim = (np.empty(0, np.int64), np.empty(0), np.empty((0, 0)), np.empty(0, np.int64))
 #: the weights, their table, and the compiled step for them
 Call = tuple[Vector, Any, Any]
-#: label pairs that one compiled call of `visit` looks at: some hundredths of a second
-VISITED_PARTS = 1 << 26
+#: label pairs that one compiled call of `update_many` looks at: some hundredths of a second
+UPDATE_PARTS = 1 << 26
 #: tokens of a block of log_losses; its errors take width * 8 bytes each
 BLOCK_TOKENS = 1 << 18
 #: pieces of a block, each summed by one thread
@@ -80,7 +80,7 @@ class ChainSteps(PlainSteps):
         self.scratch, self.out = best_scratch(pair.n_labels, longest), np.empty(longest, np.int64)
         self.pairs = np.empty(most, np.int64), np.empty(most), np.empty(most, np.int64), np.empty(most)
         self._step: Call = np.empty(0), None, None
-        self.most = -(-VISITED_PARTS // pair.width**2)
+        self.most = -(-UPDATE_PARTS // pair.width**2)
 
     def one(self, w: Vector, i: int, loss_weight: float, scale: Scale = 1.0) -> Step:
         """The plain step looks at what seems to contradict itself."""
@@ -122,17 +122,17 @@ class SequenceSteps(ChainSteps):
 
     features: SequenceFeatures
 
-    def visits(self) -> Visits:
-        """Steps of many sequences with an online trainer's moves."""
-        return self.visit
+    def compiled_updates(self) -> CompiledUpdates:
+        """Steps of many sequences with the update of an online trainer."""
+        return self.update_many
 
-    def visit(self, items: Integers, moves: Moves, loss_weight: float) -> tuple[int, bool]:
-        """As `Visits` of task/steps.py."""
-        from structpred.fused._chain_kernels import visit_sequences
+    def update_many(self, items: Integers, update: UpdateRule, loss_weight: float) -> tuple[int, bool]:
+        """As `CompiledUpdates` of task/steps.py."""
+        from structpred.fused._chain_kernels import sequence_updates
 
-        found: tuple[int, bool] = visit_sequences(
-            items, self.features.table(moves.weights.v), self.space, self.rule, self.aim, loss_weight, self.scratch, self.out,
-            *self.pairs, self.most, moves.rule, moves.limits, moves.state,
+        found: tuple[int, bool] = sequence_updates(
+            items, self.features.table(update.weights.v), self.space, self.rule, self.aim, loss_weight, self.scratch, self.out,
+            *self.pairs, self.most, update.fixed, update.limits, update.state,
         )  # fmt: skip
         return found
 

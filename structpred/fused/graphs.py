@@ -16,15 +16,15 @@ from structpred.oracles.mrf import graph_of
 from structpred.oracles.mrf_enumeration import enumeration_plan
 from structpred.oracles.tree_mrf import TreeMRF, tree_plan
 from structpred.runtime.ranges import ends_of
-from structpred.task.fast.moves import Moves
 from structpred.task.fast.part_steps import PartSteps
-from structpred.task.steps import Visits
+from structpred.task.fast.update_rules import UpdateRule
+from structpred.task.steps import CompiledUpdates
 
 #: (its kind, which graph each instance has, all edges, where those of a graph begin, all plans, where that of a graph begins)
 Search = tuple[int, Integers, Integers, Integers, Integers, Integers]
 
 #: products and sums that one compiled call makes: some hundredths of a second
-VISITED_WORK = 1 << 25
+UPDATE_WORK = 1 << 25
 
 
 def graph_steps(features: GraphFeatures, oracle: Oracle, *more: Any) -> "GraphSteps":
@@ -33,23 +33,23 @@ def graph_steps(features: GraphFeatures, oracle: Oracle, *more: Any) -> "GraphSt
 
 
 class GraphSteps(PartSteps):
-    """Those of blocks, also visited in compiled calls."""
+    """Those of blocks, also many updates in a compiled call."""
 
     features: GraphFeatures
 
     @cached_property
-    def _visits(self) -> "GraphVisits | None":
+    def _many(self) -> "GraphUpdates | None":
         costs = self.costs.kept() if self.features.n_states > 1 and not self.inference.bounded else None
         search = None if costs is None else _search(self.inference.shapes, self.oracle)
-        return None if costs is None or search is None else GraphVisits(self, self.features, search, *costs)
+        return None if costs is None or search is None else GraphUpdates(self, self.features, search, *costs)
 
-    def visits(self) -> Visits | None:
+    def compiled_updates(self) -> CompiledUpdates | None:
         """None where the oracle gives bounds, the costs of all parts are too many to be kept, or nodes have one state."""
-        return None if self._visits is None else self._visits.visit
+        return None if self._many is None else self._many.update_many
 
 
-class GraphVisits:
-    """Working memory of the visits, and what they need of all graphs."""
+class GraphUpdates:
+    """Working memory of the updates, and what they need of all graphs."""
 
     def __init__(self, steps: PartSteps, features: GraphFeatures, search: Search, constants: Floats, costs: Floats) -> None:
         self.graphs = (features.dim, *features.kernel_arguments)
@@ -59,22 +59,22 @@ class GraphVisits:
         states = np.empty(n, np.int64), np.empty((n, features.n_states)), np.empty((n, features.n_states), np.int32)
         found = np.empty(n, np.int64), np.empty(2 * n, np.int64), np.empty(2 * n)
         self.search, self.room = search, (np.empty(int(steps.inference.sizes.max())), *states, *found)
-        self.most = VISITED_WORK
+        self.most = UPDATE_WORK
 
-    def visit(self, items: Integers, moves: Moves, loss_weight: float) -> tuple[int, bool]:
-        """Steps of many graphs with an online trainer's moves (`Visits` of the core)."""
-        from structpred.fused._graph_visit_kernels import visit_graphs
+    def update_many(self, items: Integers, update: UpdateRule, loss_weight: float) -> tuple[int, bool]:
+        """Steps of many graphs with the update of an online trainer (`CompiledUpdates` of the core)."""
+        from structpred.fused._graph_update_kernels import graph_updates
 
-        found: tuple[int, bool] = visit_graphs(
+        found: tuple[int, bool] = graph_updates(
             items, self.graphs, self.fixed, self.aim, loss_weight, self.search, self.room, self.most,
-            moves.rule, moves.limits, moves.state,
+            update.fixed, update.limits, update.state,
         )  # fmt: skip
         return found
 
 
 def _plan_of(oracle: Oracle) -> tuple[int, Callable[[Shape], tuple[Integers, Integers]]]:
     """The kind of search, and what it needs to know of a graph: (edges, plan)."""
-    from structpred.fused._graph_visit_kernels import ENUMERATION, PATHS, TREE
+    from structpred.fused._graph_update_kernels import ENUMERATION, PATHS, TREE
 
     if isinstance(oracle, LabelPaths):
         no_edges = np.empty((0, 2), np.int64)

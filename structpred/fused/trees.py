@@ -15,16 +15,16 @@ from structpred.errors import InfeasibleError
 from structpred.features.arcs import ArcFeatures
 from structpred.oracles.projective import ProjectiveOracle
 from structpred.oracles.trees._trees import projective_scratch, tree_scratch
-from structpred.task.fast.moves import Moves
 from structpred.task.fast.part_steps import PartSteps
+from structpred.task.fast.update_rules import UpdateRule
 from structpred.task.inference import Inference
 from structpred.task.plain_steps import PlainSteps
-from structpred.task.steps import Step, Visits
+from structpred.task.steps import CompiledUpdates, Step
 from structpred.task.task_checks import doubtful
 from structpred.task.two_ways import DRIFT
 
 #: arcs that one compiled call looks at: some hundredths of a second
-VISITED_ARCS = 1 << 16
+UPDATE_ARCS = 1 << 16
 
 
 def tree_steps(features: ArcFeatures, oracle: Oracle, inference: Inference, *more: Any) -> "TreeSteps | None":
@@ -38,7 +38,7 @@ class TreeSteps(PartSteps):
 
     features: ArcFeatures
     terms = PlainSteps.terms
-    most = VISITED_ARCS
+    most = UPDATE_ARCS
 
     @cached_property
     def _memory(self) -> tuple[Any, ...]:
@@ -74,15 +74,17 @@ class TreeSteps(PartSteps):
         parts: Integers = np.arange(n) * (n + 1) + heads[:n]
         return parts
 
-    def visits(self) -> Visits:
-        """Steps of many sentences with an online trainer's moves."""
-        return self.visit
+    def compiled_updates(self) -> CompiledUpdates:
+        """Steps of many sentences with the update of an online trainer."""
+        return self.update_many
 
-    def visit(self, items: Integers, moves: Moves, loss_weight: float) -> tuple[int, bool]:
-        """As `Visits` of task/steps.py."""
-        from structpred.fused._tree_kernels import visit_trees
+    def update_many(self, items: Integers, update: UpdateRule, loss_weight: float) -> tuple[int, bool]:
+        """As `CompiledUpdates` of task/steps.py."""
+        from structpred.fused._tree_kernels import tree_updates
 
-        found: tuple[int, bool] = visit_trees(items, loss_weight, self._memory, self.most, moves.rule, moves.limits, moves.state)
+        found: tuple[int, bool] = tree_updates(
+            items, loss_weight, self._memory, self.most, update.fixed, update.limits, update.state
+        )
         return found
 
     def violations(self, w: Vector, loss_weight: float) -> Floats:

@@ -43,6 +43,15 @@ def renamed(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
     return load
 
 
+def present_name(thing: object, new: str, old: str) -> str:
+    """The name by which an optional method is looked up: `new`, or `old` with a warning where only that is there."""
+    if hasattr(thing, new) or not hasattr(thing, old):
+        return new
+    kind = type(thing).__name__
+    warnings.warn(f"{kind}.{old} is called {new} now; the old name goes in {GONE_IN}", DeprecationWarning, stacklevel=3)
+    return old
+
+
 def leave_behind(package: str, rooms: Mapping[str, Sequence[str]]) -> None:
     """Let modules of `package` be imported by their old names; rooms: the package where they are now -> their names.
 

@@ -26,7 +26,7 @@ from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 from structpred.errors import DataError, OracleError
 from structpred.task.inference import Inference
-from structpred.task.steps import Step, Terms, Visits
+from structpred.task.steps import CompiledUpdates, Step, Terms
 from structpred.task.task_checks import checked_bound, doubtful, refuse_contradiction, refuse_marginals
 from structpred.task.terms import running_sum, summed, summed_losses, summed_squares
 from structpred.task.two_ways import FREE, checked_product, kernels
@@ -75,8 +75,8 @@ class PlainSteps:
         """The parts of the output that the last step, which was about instance i, found; None where they are not kept."""
         return None
 
-    def visits(self) -> Visits | None:
-        """What stands in for `one` and the update of an online trainer, many instances a call; None without such code."""
+    def compiled_updates(self) -> CompiledUpdates | None:
+        """`one` and the update of an online trainer for many instances in one call; None without such code."""
         return None
 
     def terms(self, w: Vector, rows: npt.ArrayLike, shares: npt.ArrayLike | None, loss_weight: float) -> Terms:

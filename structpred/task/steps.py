@@ -10,7 +10,7 @@ from structpred.core.group_scales import Scale
 from structpred.core.oracle import Labels
 from structpred.core.sparse import SparseVector
 from structpred.core.weights import Vector
-from structpred.task.fast.moves import Moves
+from structpred.task.fast.update_rules import UpdateRule
 
 #: What a task may say that it `offers`, in an attribute `capabilities`: the name, and what it has then besides `TaskLike`.
 TASK_CAPABILITIES: dict[str, str] = {
@@ -50,9 +50,9 @@ class Terms(NamedTuple):
     bounds: npt.NDArray[np.float64]
 
 
-#: (instances, moves, loss_weight) -> (how many were visited, in order, whether the weights changed). None is visited where
-#: the first step is in doubt, so that the plain update has to look at it. It ends early where all would take too long.
-Visits = Callable[[npt.NDArray[np.int64], Moves, float], tuple[int, bool]]
+#: (instances, rule, loss_weight) -> (how many updates were made, in order, whether the weights changed). None is made where the
+#: first step is in doubt, so that the plain update has to look at it. It ends early where all would take too long.
+CompiledUpdates = Callable[[npt.NDArray[np.int64], UpdateRule, float], tuple[int, bool]]
 
 
 class Pair(Protocol):

@@ -25,7 +25,7 @@ from structpred.errors import DataError
 from structpred.runtime.ranges import ends_of
 from structpred.task.fast.part_steps import steps_of
 from structpred.task.inference import Inference
-from structpred.task.steps import Step, Terms, Visits
+from structpred.task.steps import CompiledUpdates, Step, Terms
 from structpred.task.taken import checked_rows
 from structpred.task.task_checks import check_outputs, checked_token_weights, checked_weights, refuse_contradiction, true_parts
 from structpred.task.terms import running_sum
@@ -229,9 +229,9 @@ class Task:
         """
         return self.steps.one(w, i, loss_weight, scale)
 
-    def visits(self) -> Visits | None:
-        """What stands in for `step` and the update of an online trainer, many instances a call; None without such code."""
-        return self.steps.visits()
+    def compiled_updates(self) -> CompiledUpdates | None:
+        """`step` and the update of an online trainer for many instances in one call; None without such code."""
+        return self.steps.compiled_updates()
 
     def refuse_contradiction(self, i: int, scores: Scores, found: npt.NDArray[np.int64], bound: float | None = None) -> None:
         """OracleError where the parts `found`, or `bound`, are said to be best at `scores`, but the true output is better."""

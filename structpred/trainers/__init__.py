@@ -13,7 +13,7 @@ leave_behind(
     __name__,
     {
         "structpred.trainers.blocks": ("arena", "corner_spaces", "dual_sets", "function_weights"),
-        "structpred.trainers.online": ("grouped_weights", "visits"),
+        "structpred.trainers.online": ("grouped_weights", "visits:updates"),
         "structpred.trainers.planes": ("bundles", "cutting_planes", "master_qp", "tangents"),
         "structpred.trainers.rows": ("column_ascent", "label_ascent"),
         "structpred.trainers.running": ("bounds", "checkpoints", "own_trainers", "progress", "stream"),

@@ -9,7 +9,7 @@ from structpred.core.sparse import SparseVector, weighted_square
 from structpred.core.weights import Weights
 from structpred.errors import ParameterError
 from structpred.objectives.margin import perceptron_loss
-from structpred.task.fast.moves import CONFIDENT, Moves
+from structpred.task.fast.update_rules import CONFIDENT, UpdateRule
 from structpred.trainers.problem import Problem, Trainer
 from structpred.trainers.states import Values
 
@@ -57,7 +57,7 @@ class AROW(Trainer):
         state.variance[at] = 1.0 / (1.0 / variance + difference**2 / gamma)
         return state, True
 
-    def moves(self, problem: Problem, state: AROWState) -> Moves:
+    def update_rule(self, problem: Problem, state: AROWState) -> UpdateRule:
         """`update` as numbers."""
         limits, variance = problem.task.sample_weight, state.variance
-        return Moves(CONFIDENT, limits, state.weights, average=(0.0, 0.0), softness=self.gamma, variance=variance)
+        return UpdateRule(CONFIDENT, limits, state.weights, average=(0.0, 0.0), softness=self.gamma, variance=variance)

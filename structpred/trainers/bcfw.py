@@ -186,7 +186,7 @@ class BCFW(Trainer):
         weights.v[:] = w
         return blocks._replace(weights=weights)
 
-    def at_rest(self, state: BCFWState) -> BCFWState:
+    def without_weights(self, state: BCFWState) -> BCFWState:
         """The blocks alone."""
         return state._replace(weights=Weights.zeros(0, state.weights.v.dtype))
 

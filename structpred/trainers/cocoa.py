@@ -18,11 +18,12 @@ from structpred.core.products import dot
 from structpred.core.regulariser import DualMap
 from structpred.core.types import Floats
 from structpred.errors import ParameterError
+from structpred.runtime.moved import present_name
 from structpred.task.terms import running_sum
 from structpred.trainers.bcfw import BCFW
-from structpred.trainers.online.visits import updates
+from structpred.trainers.online.updates import updates
 from structpred.trainers.problem import Problem, Trainer, kept
-from structpred.trainers.shards.rounds import Common, Part, Report, Totals, checked_passes, mean_change, sparse, visits
+from structpred.trainers.shards.rounds import Common, Part, Report, Totals, checked_passes, mean_change, round_order, sparse
 from structpred.trainers.shards.sharded import ShardedTrainer
 
 #: places in the numbers that all know, and in those of a report
@@ -84,7 +85,7 @@ class CoCoAWay:
         search = self.searches(part.n_shards)
         state = self.trainer.init_state(self._local(part))
         own, loss = sparse(self.solver.own_sum(part.problem, state)), self.solver.dual_part(part.problem, state)
-        rest = self.solver.at_rest(state)
+        rest = self._without_weights(state)
         numbers = np.array([loss, loss, 0.0, part.problem.lam])
         return ShardBlocks(rest, _copy(rest) if search else None), Report((own,) * (1 + self.averaged), numbers)
 
@@ -98,7 +99,7 @@ class CoCoAWay:
         own, loss = solver.own_sum(problem, blocks), solver.dual_part(problem, blocks)
         run = solver.begin(local, blocks, w)
         first = run.weights.v.copy() if self.averaged else None
-        for made in updates(local, self.trainer, run, visits(part, self.trainer, local, run, self.passes, t)):
+        for made in updates(local, self.trainer, run, round_order(part, self.trainer, local, run, self.passes, t)):
             run = made.state
         changes, mass = [sparse(solver.own_sum(problem, run) - own)], 0.0
         if first is not None:
@@ -107,21 +108,21 @@ class CoCoAWay:
             changes.append(sparse(mean / self._curvature(part).expanded(len(mean))[0]))
         after = solver.dual_part(problem, run)
         numbers = np.array([after - loss, after, mass, problem.lam])
-        return ShardBlocks(solver.at_rest(run), before), Report(tuple(changes), numbers)
+        return ShardBlocks(self._without_weights(run), before), Report(tuple(changes), numbers)
 
     def close(self, common: Common | None, totals: Totals) -> Common:
-        """w plus all moves, or as much of them as the dual gains by; and the average over the rounds, by their mass."""
-        moves, numbers = totals
+        """w plus all changes, or as much of them as the dual gains by; and the average over the rounds, by their mass."""
+        changes, numbers = totals
         rise, after, mass = (running_sum(numbers[:, which]) for which in (RISE, AFTER, INCLUDED))
         if common is None:
-            return Common(moves, np.array([after, 1.0, 0.0]))
-        w, r = common.vectors[0], moves[0]
+            return Common(changes, np.array([after, 1.0, 0.0]))
+        w, r = common.vectors[0], changes[0]
         eta = _step(rise, dot(w, r), dot(r, r), numbers[-1, LAM]) if self.searches(len(numbers)) else 1.0
         total = float(common.numbers[MASS]) + mass
         vectors = [w + eta * r]
         if self.averaged:
             average = common.vectors[1]
-            vectors.append(average + (mass / total) * (w + eta * moves[1] - average))
+            vectors.append(average + (mass / total) * (w + eta * changes[1] - average))
         loss = after if eta == 1.0 else after - (1.0 - eta) * rise  # both may be infinite: no bound
         return Common(tuple(vectors), np.array([loss, eta, total]))
 
@@ -133,6 +134,10 @@ class CoCoAWay:
         """sum_i l_i - lam/2 |w|^2."""
         w = common.vectors[0]
         return float(common.numbers[LOSS]) - 0.5 * lam * dot(w, w)
+
+    def _without_weights(self, state: Any) -> Any:
+        """The blocks alone, as they are kept between rounds."""
+        return getattr(self.trainer, present_name(self.trainer, "without_weights", "at_rest"))(state)
 
     def _curvature(self, part: Part) -> DualMap:
         """sigma', or for each weight the share of it that the number of its shards is of theirs; one at least."""
@@ -165,7 +170,7 @@ class CoCoA(ShardedTrainer):
     shards : int
         How many runs of neighbouring instances. The result depends on it.
     sigma : float, optional
-        How careful a shard is of the others, sigma' of Ma et al., from 1 to `shards`. None: `shards`, with which moves are
+        How careful a shard is of the others, sigma' of Ma et al., from 1 to `shards`. None: `shards`, with which changes are
         added as they are and the dual never falls. Smaller values, for `BCFW` alone, are bolder, and the common step is then
         cut to its best length, so that the dual never falls either: a quarter of `shards` needed half the rounds.
     passes : float

@@ -29,7 +29,7 @@ from structpred.errors import (
 from structpred.runtime.interrupts import GivenUp, Interrupts
 from structpred.runtime.standard_error import callers_level
 from structpred.trainers.names import require
-from structpred.trainers.online.visits import updates
+from structpred.trainers.online.updates import updates
 from structpred.trainers.problem import Problem, Trainer
 from structpred.trainers.running.bounds import Bounds, check_finite
 from structpred.trainers.running.checkpoints import Progress, claimed, load_checkpoint, save_checkpoint
@@ -166,13 +166,13 @@ class Run:
         return self._after_pass()
 
     def _steps(self, problem: Problem, items: npt.NDArray[np.int64]) -> Iterator[int]:
-        """Visit the items in order, many at a time where there is code for that, but not beyond the next tick."""
+        """Updates for the items in order, many at a time where there is code for that, but not beyond the next tick."""
         for made in updates(problem, self.trainer, self.state, items, TICK, self.position):
             self.state = made.state
             self.changed |= made.changed
-            self.position += made.visited
+            self.position += made.n_updates
             self.oracle_calls += made.calls
-            yield made.visited
+            yield made.n_updates
 
     @contextmanager
     def _weights_first(self) -> Iterator[None]:

@@ -2,7 +2,7 @@
 
 from structpred.core.sparse import squared_norm
 from structpred.core.weights import Vector
-from structpred.task.fast.moves import MARGIN, Moves
+from structpred.task.fast.update_rules import MARGIN, UpdateRule
 from structpred.trainers.perceptron import OnlineLearner, WeightsState
 from structpred.trainers.problem import Problem
 
@@ -39,9 +39,9 @@ class MIRA(OnlineLearner):
         state.weights.include(1.0)
         return state, changed
 
-    def moves(self, problem: Problem, state: WeightsState) -> Moves:
+    def update_rule(self, problem: Problem, state: WeightsState) -> UpdateRule:
         """`update` as numbers."""
-        return Moves(MARGIN, problem.p / problem.lam, state.weights)
+        return UpdateRule(MARGIN, problem.p / problem.lam, state.weights)
 
     def objective(self, problem: Problem, state: WeightsState) -> tuple[float, None]:
         """The primal at the average; no dual value."""

@@ -8,7 +8,7 @@ from structpred.core.sparse import SparseVector
 from structpred.core.types import Floats
 from structpred.errors import ParameterError
 from structpred.task.terms import running_sum
-from structpred.trainers.online.visits import updates
+from structpred.trainers.online.updates import updates
 from structpred.trainers.perceptron import AveragedPerceptron
 from structpred.trainers.problem import Problem, Surrogate, Trainer, once_per_problem
 from structpred.trainers.shards.rounds import (
@@ -18,9 +18,9 @@ from structpred.trainers.shards.rounds import (
     Totals,
     checked_passes,
     mean_change,
+    round_order,
     round_size,
     sparse,
-    visits,
 )
 from structpred.trainers.shards.sharded import ShardedTrainer
 
@@ -52,7 +52,7 @@ class MixingWay:
         steps = t * round_size(len(problem.task), self.passes)
         run = self._state(problem, w, steps)
         first_v, first_w = run.weights.v.copy(), run.weights.current().astype(np.float64)
-        for made in updates(problem, self.trainer, run, visits(part, self.trainer, problem, run, self.passes, t)):
+        for made in updates(problem, self.trainer, run, round_order(part, self.trainer, problem, run, self.passes, t)):
             run = made.state
         changes = [sparse(run.weights.current() - first_w)]
         if len(common.vectors) > 1:
@@ -61,15 +61,15 @@ class MixingWay:
 
     def close(self, common: Common | None, totals: Totals) -> Common:
         """The mean of the shards' weights; and that of their averages, which enters the average over the rounds."""
-        moves, n = totals.moves, len(totals.numbers)
+        changes, n = totals.changes, len(totals.numbers)
         if common is None:
-            return Common(moves, np.zeros(1))
+            return Common(changes, np.zeros(1))
         mass = running_sum(totals.numbers[:, 0])
         w, total = common.vectors[0], float(common.numbers[0]) + mass
-        vectors = [w + moves[0] / n]
-        if len(moves) > 1:
+        vectors = [w + changes[0] / n]
+        if len(changes) > 1:
             average = common.vectors[1]
-            vectors.append(average + (mass / total) * (w + moves[1] / n - average))
+            vectors.append(average + (mass / total) * (w + changes[1] / n - average))
         return Common(tuple(vectors), np.array([total]))
 
     def weights(self, common: Common) -> Floats:

@@ -143,7 +143,7 @@ class OnlineEG(Trainer):
         weights.v[:] = w
         return blocks._replace(weights=weights, scratch=cast(Task, problem.task).features.scratch())
 
-    def at_rest(self, state: OEGState) -> OEGState:
+    def without_weights(self, state: OEGState) -> OEGState:
         """The blocks alone."""
         return state._replace(weights=Weights.zeros(0, state.weights.v.dtype), scratch=state.scratch[:0].copy())
 

@@ -5,7 +5,7 @@ import numpy as np
 from structpred.core.sparse import squared_norm
 from structpred.errors import ParameterError
 from structpred.objectives.margin import perceptron_loss
-from structpred.task.fast.moves import PASSIVE, PASSIVE_CAPPED, PASSIVE_SOFT, Moves
+from structpred.task.fast.update_rules import PASSIVE, PASSIVE_CAPPED, PASSIVE_SOFT, UpdateRule
 from structpred.trainers.perceptron import OnlineLearner, WeightsState
 from structpred.trainers.problem import Problem
 
@@ -44,7 +44,7 @@ class PassiveAggressive(OnlineLearner):
         state.weights.include(1.0)
         return state, changed
 
-    def moves(self, problem: Problem, state: WeightsState) -> Moves:
+    def update_rule(self, problem: Problem, state: WeightsState) -> UpdateRule:
         """`update` as numbers."""
         formula, caps = (PASSIVE, PASSIVE_CAPPED, PASSIVE_SOFT)[self.kind], self.c * problem.task.sample_weight
-        return Moves(formula, caps, state.weights, roots=self.sqrt_loss)
+        return UpdateRule(formula, caps, state.weights, roots=self.sqrt_loss)

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from structpred.core.weights import Vector, Weights
 from structpred.objectives.margin import perceptron_loss
-from structpred.task.fast.moves import CONSTANT, Moves
+from structpred.task.fast.update_rules import CONSTANT, UpdateRule
 from structpred.trainers.problem import Problem, Trainer
 
 
@@ -49,6 +49,6 @@ class AveragedPerceptron(OnlineLearner):
         state.weights.include(1.0)
         return state, changed
 
-    def moves(self, problem: Problem, state: WeightsState) -> Moves:
+    def update_rule(self, problem: Problem, state: WeightsState) -> UpdateRule:
         """`update` as numbers."""
-        return Moves(CONSTANT, problem.task.sample_weight, state.weights)
+        return UpdateRule(CONSTANT, problem.task.sample_weight, state.weights)

@@ -40,7 +40,7 @@ SURROGATE_OPTIONAL: dict[str, str] = {
 }
 #: What a trainer may have besides its methods: the name, and what it promises.
 TRAINER_OPTIONAL: dict[str, str] = {
-    "moves": "(problem, state) -> Moves | None: `update` in numbers, for many updates in one compiled call",
+    "update_rule": "(problem, state) -> UpdateRule | None: `update` in numbers, for many updates in one compiled call",
     "last_objective": "(problem, state) -> (weights, primal, dual): both of a state that nothing goes on from",
     "averaged": "whether the average of the iterates is returned",
     "state_at": "(problem, w, steps) -> state: at these weights, which so many steps led to",
@@ -49,7 +49,7 @@ TRAINER_OPTIONAL: dict[str, str] = {
     "free": "the numbers of the weights that may move, where not all may: there are no shards then",
     "local_problem": "(problem, curvature) -> Problem: of a shard of CoCoA, whose steps raise its part of the dual",
     "begin": "(problem, blocks, w) -> state: these blocks at weights that are not their sum",
-    "at_rest": "(state) -> state: the blocks alone, without weights",
+    "without_weights": "(state) -> state: the blocks alone, without weights",
     "own_sum": "(problem, state) -> what the blocks of the shard add up to, a new array",
     "dual_part": "(problem, state) -> float: the constants of the blocks of the shard, summed up",
     "mixed": "(before, state, eta) -> state: every block (1 - eta) what it was plus eta what it is",
@@ -182,8 +182,8 @@ class Trainer(ABC):
     Settings are attributes of the object. All that changes is in the state: a NamedTuple of arrays (nested ones allowed),
     changed in place or replaced by `update`.
 
-    An online trainer may have a method `moves(problem, state)`, which says in numbers what `update` does, or None where that is
-    not possible (`core.moves.Moves`): then many updates can be one compiled call. A subclass that changes `update` alone is not
+    An online trainer may have a method `update_rule(problem, state)`: `update` in numbers (`task/fast/update_rules.py`),
+    or None where that is not possible. Then many updates can be one compiled call. A subclass that changes `update` alone is not
     affected. TRAINER_OPTIONAL has what else is looked up by name. `structpred.check_trainer` tests a trainer.
 
     Attributes

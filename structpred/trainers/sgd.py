@@ -25,7 +25,7 @@ from structpred.errors import ConvergenceError
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
 from structpred.rows.linear_task import RowTask
-from structpred.task.fast.moves import CONSTANT, Moves
+from structpred.task.fast.update_rules import CONSTANT, UpdateRule
 from structpred.task.steps import offers
 from structpred.trainers.problem import Problem, Surrogate, Trainer, is_convex, once_per_problem
 from structpred.trainers.states import COUNT
@@ -118,12 +118,12 @@ class SGD(Trainer):
             weights.include(float(k))
         return state, changed
 
-    def moves(self, problem: Problem, state: SGDState) -> Moves | None:
+    def update_rule(self, problem: Problem, state: SGDState) -> UpdateRule | None:
         """`update` as numbers, where the weights are the sum of steps."""
         if len(state.point):
             return None
         average = (0.0, 1.0 if self.averaged else 0.0)
-        return Moves(CONSTANT, problem.shares, state.weights, problem.lam, average, steps=state.steps, offsets=state.offsets)
+        return UpdateRule(CONSTANT, problem.shares, state.weights, problem.lam, average, steps=state.steps, offsets=state.offsets)
 
     def weights(self, problem: Problem, state: SGDState) -> Vector:
         """The average, or the present weights; in the regulariser's domain, which rounding may have left."""

@@ -36,7 +36,7 @@ OTHERS = {
     "of a trainer that completes outputs: the one inside": "trainer",
     "methods of a state, which trainers/states.py describes": "fault in_doubt without_room",
     "of a task, or of its compiled steps, which task/steps.py describes": (
-        "features oracle random_features visits capabilities squared_gradients expensive"
+        "features oracle random_features compiled_updates capabilities squared_gradients expensive"
     ),
     "of numba's kernels, and of the interpreter that compiles them": "abiflags py_func",
     "working memory of our own": "programs scratch",

@@ -11,7 +11,8 @@ import structpred.objectives.regularisers
 import structpred.objectives.scalar
 import structpred.projections
 import structpred.trainers
-from structpred.runtime.moved import leave_behind
+from structpred.runtime.moved import leave_behind, present_name
+from structpred.trainers.mira import MIRA
 
 MOVED = sorted(
     name for name, module in sys.modules.items() if name.startswith("structpred.") and type(module).__name__ == "_Moved"
@@ -62,3 +63,23 @@ def test_an_old_name_leads_to_the_new_one(old: str, new: str) -> None:
         assert getattr(costs, old) is getattr(costs, new)
     with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
         _ = costs.Nothing
+
+
+def test_an_optional_method_is_found_by_its_old_name() -> None:
+    """With a DeprecationWarning that names the new one, where only the old one is there."""
+
+    class Older:
+        def moves(self) -> None:
+            """By the old name."""
+
+    assert present_name(MIRA(), "update_rule", "moves") == present_name(object(), "update_rule", "moves") == "update_rule"
+    with pytest.warns(DeprecationWarning, match=r"Older\.moves is called update_rule now"):
+        assert present_name(Older(), "update_rule", "moves") == "moves"
+
+
+def test_the_old_name_of_the_update_rule_leads_to_the_new_one() -> None:
+    """Of a class that is imported from a path that has changed, too."""
+    from structpred.task.fast.update_rules import UpdateRule
+
+    with pytest.warns(DeprecationWarning, match="Moves is called UpdateRule now|core.moves has moved"):
+        assert sys.modules["structpred.core.moves"].Moves is UpdateRule

@@ -78,7 +78,7 @@ def test_interrupted_at_random_steps(trainer, dtype, tmp_path, monkeypatch) -> N
     unbroken = run(trainer, settings, dtype)
     file, rng = tmp_path / "run.ckpt", np.random.default_rng(0)
     # whose passes have one step each, or one compiled call
-    few = trainer == "lbfgs" or trainer in {**BULK, **SHARDED, **SHARDED_SMOOTH} or hasattr(ALL[trainer](), "moves")
+    few = trainer == "lbfgs" or trainer in {**BULK, **SHARDED, **SHARDED_SMOOTH} or hasattr(ALL[trainer](), "update_rule")
     for stops in [(0, 1, 2) if few else (1, 15, 30), *(rng.integers(0 if few else 1, 2 if few else 40, 3) for _ in range(3))]:
         for k, stop in enumerate(stops):
             monkeypatch.setattr(loop, "Interrupts", lambda stop=stop: StopAt(int(stop)))

@@ -6,8 +6,8 @@ from typing import Any
 import kernel_cases
 import numpy as np
 import pytest
-from test_graph_visits import task_of
-from test_tree_visits import tree_task
+from test_graph_updates import task_of
+from test_tree_updates import tree_task
 from training_cases import chain_task, multiclass_task
 
 from structpred.features.graphs import GraphFeatures
@@ -28,7 +28,7 @@ from structpred.task.task import Task
 from structpred.trainers.corrective import Corrective
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.mira import MIRA
-from structpred.trainers.online.visits import updates
+from structpred.trainers.online.updates import updates
 from structpred.trainers.problem import Problem
 
 COSTS = np.array([[0.0, 1.0, 2.5], [0.5, 0.0, 1.0], [3.0, 1.5, 0.0]])
@@ -124,7 +124,7 @@ def test_visit(kind: str) -> None:
         state, order = trainer.init_state(problem), np.random.default_rng(3).integers(0, len(task), 100)
         for visited in updates(problem, trainer, state, order):
             state = visited.state
-        found.append((state.weights.v, task.visits()))
+        found.append((state.weights.v, task.compiled_updates()))
     same(found[0][0], found[1][0])
     assert np.abs(found[0][0]).max() > 0.0
     assert (found[0][1] is not None) == (KINDS[kind][1] in (SequenceSteps, TreeSteps, GraphSteps))

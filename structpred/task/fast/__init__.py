@@ -1,1 +1,1 @@
-"""Compiled steps: blocks of instances, visits of many, and the table of kernels for one feature map and one oracle."""
+"""Compiled steps: blocks of instances, many updates a call, and the table of kernels for one feature map and one oracle."""

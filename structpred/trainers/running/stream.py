@@ -21,7 +21,7 @@ from structpred.task.partial_task import is_partial
 from structpred.task.task import Task
 from structpred.trainers.loop import TICK, Run, RunSettings
 from structpred.trainers.names import online_trainers, require
-from structpred.trainers.online.visits import updates
+from structpred.trainers.online.updates import updates
 from structpred.trainers.problem import Problem, Surrogate, Trainer, is_convex
 from structpred.trainers.running.bounds import check_finite
 from structpred.trainers.running.checkpoints import Progress, claimed

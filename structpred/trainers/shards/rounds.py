@@ -108,11 +108,11 @@ class Report(NamedTuple):
 
 
 class Totals(NamedTuple):
-    """What all shards tell after a round. moves: the changes of each vector, added in the order of the shards, in the weights of
+    """What all shards tell after a round. changes: those of each vector, added in the order of the shards, in the weights of
     the whole. numbers: those of every shard, a row each.
     """
 
-    moves: tuple[Floats, ...]
+    changes: tuple[Floats, ...]
     numbers: Floats
 
 
@@ -155,14 +155,14 @@ def add(out: Floats, change: SparseVector | Floats, at: Places | None) -> None:
 
 def totals(dim: int, reports: Iterable[tuple[Places | None, Report]]) -> Totals:
     """The reports, each with the `at` of its shard, added up. dim: the number of weights of the whole."""
-    moves: tuple[Floats, ...] = ()
+    changes: tuple[Floats, ...] = ()
     numbers = []
     for at, report in reports:
-        moves = moves or tuple(np.zeros(dim) for _ in report.changes)
-        for move, change in zip(moves, report.changes, strict=True):
-            add(move, change, at)
+        changes = changes or tuple(np.zeros(dim) for _ in report.changes)
+        for whole, change in zip(changes, report.changes, strict=True):
+            add(whole, change, at)
         numbers.append(report.numbers)
-    return Totals(moves, np.array(numbers))
+    return Totals(changes, np.array(numbers))
 
 
 def cut(change: SparseVector | Floats, at: Places | None, start: int, stop: int) -> SparseVector | Floats:
@@ -196,11 +196,11 @@ def checked_passes(passes: float) -> float:
 
 
 def round_size(n: int, passes: float) -> int:
-    """How many of n instances a round of so many passes visits, one at least."""
+    """The number of instances, of n, in a round of that many passes; one at least."""
     return max(round(passes * n), 1)
 
 
-def visits(part: Part, trainer: Trainer, problem: Problem, state: Any, passes: float, t: int) -> Integers:
+def round_order(part: Part, trainer: Trainer, problem: Problem, state: Any, passes: float, t: int) -> Integers:
     """The instances of round t: the next ones of passes whose orders depend on the seed, the shard and their number alone."""
     n = len(problem.task)
     size = round_size(n, passes)

@@ -21,7 +21,7 @@ from structpred.task.task import Task
 from structpred.trainers.arow import AROW
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.mira import MIRA
-from structpred.trainers.online.visits import compiled_visits
+from structpred.trainers.online.updates import compiled_updates
 from structpred.trainers.passive_aggressive import PassiveAggressive
 from structpred.trainers.perceptron import AveragedPerceptron
 from structpred.trainers.problem import Problem
@@ -52,14 +52,14 @@ def made(problem: Problem, trainer: Any, settings: RunSettings = SETTINGS) -> li
 
 def calls_of(task: Task, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many instances each compiled call visits, from now on."""
-    seen, visit = [], task.steps.visit
+    seen, update_many = [], task.steps.update_many
 
     def counted(*arguments: Any) -> tuple[int, bool]:
-        found = visit(*arguments)
+        found = update_many(*arguments)
         seen.append(found[0])
         return found
 
-    monkeypatch.setattr(task.steps, "visit", counted)
+    monkeypatch.setattr(task.steps, "update_many", counted)
     return seen
 
 
@@ -75,7 +75,7 @@ def test_compiled_visits_are_the_plain_updates(name: str, dtype: type, monkeypat
     weight = 1.0 if name.startswith(("sgd", "mira")) else 0.0
     found = made(Problem(task, MarginRescaling(weight), 0.02), TRAINERS[name]())
     assert seen == [64, 64, 22] * 3
-    monkeypatch.setattr(task, "visits", lambda: None)
+    monkeypatch.setattr(task, "compiled_updates", lambda: None)
     assert found == made(Problem(task, MarginRescaling(weight), 0.02), TRAINERS[name]())
     assert found[::3] == made(Problem(plain, MarginRescaling(weight), 0.02), TRAINERS[name]())[::3]
 
@@ -89,7 +89,7 @@ def test_a_call_that_ends_early_changes_nothing(name: str, monkeypatch: pytest.M
     seen = calls_of(task, monkeypatch)
     assert made(Problem(task, MarginRescaling(), 0.1), TRAINERS[name]()) == whole
     assert max(seen) <= 7
-    monkeypatch.setattr(task.steps, "visit", lambda items, moves, weight: (0, False))
+    monkeypatch.setattr(task.steps, "update_many", lambda items, rule, weight: (0, False))
     assert made(Problem(task, MarginRescaling(), 0.1), TRAINERS[name]()) == whole
 
 
@@ -107,7 +107,7 @@ def test_a_forbidden_truth_is_left_to_the_plain_update(monkeypatch: pytest.Monke
     seen = calls_of(task, monkeypatch)
     found = made(Problem(task, MarginRescaling(0.0), 0.1), AveragedPerceptron())
     assert 0 in seen
-    monkeypatch.setattr(task, "visits", lambda: None)
+    monkeypatch.setattr(task, "compiled_updates", lambda: None)
     assert found == made(Problem(task, MarginRescaling(0.0), 0.1), AveragedPerceptron())
 
 
@@ -116,17 +116,17 @@ def test_a_forbidden_truth_is_left_to_the_plain_update(monkeypatch: pytest.Monke
 def test_a_run_stopped_between_calls_ends_the_same(name: str, tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A signal during a compiled call stops the run after it, mid-pass; resumed, by calls or single updates, it ends the same."""
     task, plain = (chain_task(1, n=150) for _ in range(2))
-    monkeypatch.setattr(plain, "visits", lambda: None)
+    monkeypatch.setattr(plain, "compiled_updates", lambda: None)
     whole = made(Problem(task, MarginRescaling(), 0.1), TRAINERS[name]())
     settings = replace(SETTINGS, checkpoint=tmp_path / "run.ckpt")
-    seen, counted = calls_of(task, monkeypatch), task.steps.visit
+    seen, counted = calls_of(task, monkeypatch), task.steps.update_many
 
     def signalled(*arguments: Any) -> tuple[int, bool]:
         if len(seen) == 4:  # the second of the second pass
             signal.raise_signal(signal.SIGTERM)
         return counted(*arguments)
 
-    monkeypatch.setattr(task.steps, "visit", signalled)
+    monkeypatch.setattr(task.steps, "update_many", signalled)
     broken = train(Problem(task, MarginRescaling(), 0.1), TRAINERS[name](), settings)
     assert (broken.stop_reason, broken.progress.position, len(seen)) == ("interrupted", 128, 5)
     saved = (tmp_path / "run.ckpt").read_bytes()
@@ -191,4 +191,4 @@ def test_who_takes_plain_updates() -> None:
         (Problem(chain_task(1, compiled=False), surrogate, 0.1), SGD(), False),
     ]
     for problem, trainer, compiled in cases:
-        assert (compiled_visits(problem, trainer, trainer.init_state(problem)) is not None) == compiled, problem
+        assert (compiled_updates(problem, trainer, trainer.init_state(problem)) is not None) == compiled, problem

@@ -1,4 +1,4 @@
-"""How an online trainer moves the weights after a step, as numbers: what a compiled call over many instances is given.
+"""The update rule of an online trainer as numbers, for compiled calls over many instances.
 
 The trainer's `update` says the same in Python, and is what counts: both give the same bits.
 """
@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from structpred.core.types import Floats
 from structpred.core.weights import Weights
+from structpred.runtime.moved import renamed
 
 #: formulas of the coefficient of a difference psi, where limit_i is the number that the trainer has for the instance
 #: limit_i, wherever psi is not zero
@@ -23,8 +24,8 @@ PASSIVE, PASSIVE_CAPPED, PASSIVE_SOFT = 2, 3, 4
 CONFIDENT = 5
 
 
-class Moves(NamedTuple):
-    """The update of an online trainer, which is made in place.
+class UpdateRule(NamedTuple):
+    """The update of an online trainer, made in place.
 
     formula: one of those above, with `limits` (one number an instance), `roots` (whether the cost takes the root of the loss)
     and `softness`. After each step the weights enter their average with the weight average[0] + average[1] k, unless that is 0.
@@ -46,7 +47,7 @@ class Moves(NamedTuple):
     offsets: Floats = np.array(0.0)
 
     @property
-    def rule(self) -> tuple[int, float, float, float, bool, float]:
+    def fixed(self) -> tuple[int, float, float, float, bool, float]:
         """What does not change, as kernels take it."""
         return self.formula, self.lam, *self.average, self.roots, self.softness
 
@@ -55,3 +56,6 @@ class Moves(NamedTuple):
         """What changes, as kernels take it."""
         w = self.weights
         return w.v, w.u, self.variance, w.factor, w.mass, w.scaled_mass, self.steps, self.offsets
+
+
+__getattr__ = renamed(__name__, {"Moves": "UpdateRule"})

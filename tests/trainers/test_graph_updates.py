@@ -79,21 +79,21 @@ def made(task: Task, trainer: Any, loss_weight: float) -> list[Any]:
     return [found.weights.tobytes(), {k: a.tobytes() for k, a in found.progress.arrays.items()}, history, found.certificate]
 
 
-def check_visits(task: Task, plain: Task, monkeypatch: pytest.MonkeyPatch) -> None:
+def check_updates(task: Task, plain: Task, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same bits by calls of 30 graphs, by calls broken off, by single updates, and by plain steps."""
-    visit, seen = task.visits(), []
-    assert visit is not None
-    assert plain.visits() is None
-    visits = visit.__self__  # type: ignore[attr-defined]
+    update_many, seen = task.compiled_updates(), []
+    assert update_many is not None
+    assert plain.compiled_updates() is None
+    updates = update_many.__self__  # type: ignore[attr-defined]
     for trainer, weight in ((SGD, 1.0), (MIRA, 1.0), (AROW, 0.0), (PassiveAggressive, 0.0), (AveragedPerceptron, 0.0)):
-        monkeypatch.setattr(task, "visits", lambda: lambda *call: seen.append(found := visit(*call)) or found)
+        monkeypatch.setattr(task, "compiled_updates", lambda: lambda *call: seen.append(found := update_many(*call)) or found)
         whole = made(task, trainer(), weight)
         assert seen == [(30, True)] * 3
-        monkeypatch.setattr(visits, "most", 500)
+        monkeypatch.setattr(updates, "most", 500)
         assert made(task, trainer(), weight) == whole
         assert len(seen) > 12
         monkeypatch.undo()
-        monkeypatch.setattr(task, "visits", lambda: None)
+        monkeypatch.setattr(task, "compiled_updates", lambda: None)
         assert made(task, trainer(), weight) == whole
         assert made(plain, trainer(), weight)[:2] == whole[:2]
         seen.clear()
@@ -104,26 +104,26 @@ def test_visited_graphs_move_the_weights_as_single_ones_do(kind: str, monkeypatc
     """Weights, state, history and certificate are those of single updates, bit for bit, in one call a pass or in several; weights
     and state are those of plain steps.
     """
-    check_visits(task_of(kind), task_of(kind, compiled=False), monkeypatch)
+    check_updates(task_of(kind), task_of(kind, compiled=False), monkeypatch)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["graphs", "forests"])
 def test_weights_of_single_precision_are_visited_alike(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same for float32."""
-    check_visits(task_of(kind, dtype=np.float32), task_of(kind, dtype=np.float32, compiled=False), monkeypatch)
+    check_updates(task_of(kind, dtype=np.float32), task_of(kind, dtype=np.float32, compiled=False), monkeypatch)
 
 
 @pytest.mark.parametrize("kind", ["graphs", "forests"])
 def test_found_outputs_below_the_truth_are_left_to_the_plain_update(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where fixed scores forbid a true state, calls stop before such a graph, and go on after it: the same bits."""
     task = graphs(kind, barred=0)
-    visit, seen = task.visits(), []
-    assert visit is not None
-    monkeypatch.setattr(task, "visits", lambda: lambda *call: seen.append(found := visit(*call)) or found)
+    update_many, seen = task.compiled_updates(), []
+    assert update_many is not None
+    monkeypatch.setattr(task, "compiled_updates", lambda: lambda *call: seen.append(found := update_many(*call)) or found)
     whole = made(task, AveragedPerceptron(), 0.0)
     assert 0 in [count for count, _ in seen]
-    monkeypatch.setattr(task, "visits", lambda: None)
+    monkeypatch.setattr(task, "compiled_updates", lambda: None)
     assert made(task, AveragedPerceptron(), 0.0) == whole
 
 
@@ -147,14 +147,14 @@ def test_what_visits_do_not_know_is_left_to_single_steps(monkeypatch: pytest.Mon
     known = (task.labels, task.shapes, Hamming())
     own = OwnFeatures(task.shapes, np.ones((len(task), 1)), [np.zeros(5, int)] * len(task), n_states=2)
     one = GraphFeatures([(2, 1)], [np.ones((2, 1))], n_states=1)
-    assert task.visits() is not None
-    assert Task(task.features, EnumerationMRF(), *known).visits() is not None
-    assert Task(task.features, QPBO(), *known).visits() is None
-    assert Task(task.features, OwnTrees(), *known).visits() is None
-    assert Task(own, TreeMRF(), *known).visits() is None
-    assert Task(one, TreeMRF(), [np.zeros(2, int)], [(2, 1)], Hamming()).visits() is None
+    assert task.compiled_updates() is not None
+    assert Task(task.features, EnumerationMRF(), *known).compiled_updates() is not None
+    assert Task(task.features, QPBO(), *known).compiled_updates() is None
+    assert Task(task.features, OwnTrees(), *known).compiled_updates() is None
+    assert Task(own, TreeMRF(), *known).compiled_updates() is None
+    assert Task(one, TreeMRF(), [np.zeros(2, int)], [(2, 1)], Hamming()).compiled_updates() is None
     monkeypatch.setattr("structpred.core.costs.KEPT_BYTES", 0)
-    assert task_of_kind("tree").visits() is None
+    assert task_of_kind("tree").compiled_updates() is None
 
 
 def test_a_graph_that_the_oracle_refuses_is_named() -> None:
@@ -163,7 +163,7 @@ def test_a_graph_that_the_oracle_refuses_is_named() -> None:
     features = GraphFeatures(shapes, [np.ones((4, 2))] * 13, n_states=3)
     task = Task(features, TreeMRF(), [np.zeros(4, int)] * 13, shapes, Hamming())
     with pytest.raises(DataError, match=r"^sample 12: edge 3, \(0, 3\), closes a cycle"):
-        task.visits()
+        task.compiled_updates()
 
 
 @pytest.mark.parametrize(
@@ -172,17 +172,17 @@ def test_a_graph_that_the_oracle_refuses_is_named() -> None:
 def test_what_must_be_refused_is_left_to_the_plain_update(kind: str, spoilt: str) -> None:
     """Scores that are not finite, a graph without an output and a negative loss: nothing is visited, and the weights stay."""
     task = graphs(kind)
-    problem, visit = Problem(task, MarginRescaling(), 0.1), task.visits()
-    assert visit is not None
-    visits, state = visit.__self__, MIRA().init_state(problem)  # type: ignore[attr-defined]
+    problem, update_many = Problem(task, MarginRescaling(), 0.1), task.compiled_updates()
+    assert update_many is not None
+    updates, state = update_many.__self__, MIRA().init_state(problem)  # type: ignore[attr-defined]
     if spoilt == "weights":
         state.weights.v[:] = np.inf
     elif spoilt == "fixed":
-        begins, scores = visits.fixed
+        begins, scores = updates.fixed
         scores[begins[1] : begins[1] + 12] = FORBIDDEN
     else:
-        visits.aim[1][1] = -100.0
+        updates.aim[1][1] = -100.0
     before = state.weights.v.copy()
     with np.errstate(invalid="ignore"):
-        assert visit(np.array([1, 2]), MIRA().moves(problem, state), 0.0) == (0, False)
+        assert update_many(np.array([1, 2]), MIRA().update_rule(problem, state), 0.0) == (0, False)
     assert state.weights.v.tobytes() == before.tobytes()

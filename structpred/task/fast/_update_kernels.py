@@ -1,14 +1,14 @@
 # mypy: ignore-errors
 """The updates of online trainers, for compiled calls over many instances: one function whatever the structure is.
 
-rule, limits and state are those of `core.moves.Moves`. The order of operations is that of the trainers' `update`.
+rule, limits and state are those of `update_rules.UpdateRule`. The order of operations is that of the trainers' `update`.
 """
 
 import numpy as np
 
 from structpred.core._sparse_kernels import add_into, add_into_both, squared_norm, weighted_square
 from structpred.runtime.jit import njit
-from structpred.task.fast.moves import CONFIDENT, CONSTANT, MARGIN, PASSIVE, PASSIVE_CAPPED
+from structpred.task.fast.update_rules import CONFIDENT, CONSTANT, MARGIN, PASSIVE, PASSIVE_CAPPED
 from structpred.task.task_checks import TOLERANCE
 
 
@@ -54,7 +54,7 @@ def move_confident(v, variance, limit, softness, idx, val, loss, violation):
 
 
 @njit(cache=True, nogil=True, borrows=True)
-def move(rule, limit, state, idx, val, loss, loss_weight, product):
+def apply_update(rule, limit, state, idx, val, loss, loss_weight, product):
     """One update by a step that is not doubted: its sorted difference, its loss and <scaled weights, difference>.
 
     Returns whether the weights changed.

@@ -11,8 +11,8 @@ from structpred.oracles.fields._mrf_enumeration_kernels import best_output
 from structpred.oracles.fields._tree_mrf_kernels import best_states
 from structpred.oracles.mrf import OK
 from structpred.runtime.jit import njit
-from structpred.task.fast._move_kernels import doubted, move
 from structpred.task.fast._part_kernels import augment, loss_of, subtract
+from structpred.task.fast._update_kernels import apply_update, doubted
 
 #: kinds of search
 TREE, ENUMERATION, PATHS = 0, 1, 2
@@ -60,12 +60,12 @@ def work_of(table, node_side, edge_side, kind):
 
 
 @njit(cache=True, nogil=True)
-def visit_graphs(items, graphs, fixed, aim, loss_weight, search, room, most, rule, limits, state):
-    """Steps of these graphs with the moves of an online trainer, until `most` products are reached or a step is in doubt.
+def graph_updates(items, graphs, fixed, aim, loss_weight, search, room, most, rule, limits, state):
+    """Steps of these graphs with the update of an online trainer, until `most` products are reached or a step is in doubt.
 
     graphs: (number of weights, where, table, node_side, edge_side). fixed: (where they begin, scores). aim: (where the parts of
     an instance begin, constants and part costs of the losses, true parts, where those begin). search: (its kind,
-    which graph each instance has, edges and plans, and where those of a graph begin). Returns how many were visited, and whether
+    which graph each instance has, edges and plans, and where those of a graph begin). Returns how many were done, and whether
     the weights changed.
     """
     dim, where, table, all_nodes, all_edges = graphs
@@ -98,7 +98,7 @@ def visit_graphs(items, graphs, fixed, aim, loss_weight, search, room, most, rul
         margin = loss_weight * loss
         if loss < 0.0 or not np.isfinite(margin - product) or doubted(margin, product):
             return k, changed
-        if move(rule, limits[i], state, idx, val, loss, loss_weight, product):
+        if apply_update(rule, limits[i], state, idx, val, loss, loss_weight, product):
             changed = True
         work += work_of(table, node_side, edge_side, kind)
         if work >= most:

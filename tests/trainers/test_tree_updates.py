@@ -78,17 +78,17 @@ def made(task: Task, trainer: Any) -> list[Any]:
 def test_visited_trees_move_the_weights_as_single_ones_do(oracle: Any, rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Weights, history, certificate and state are those of single updates, bit for bit, in few calls or broken off anywhere."""
     task = tree_task(oracle, rule)
-    visit, seen = task.visits(), []
-    assert visit is not None
-    visits = visit.__self__  # type: ignore[attr-defined]
+    update_many, seen = task.compiled_updates(), []
+    assert update_many is not None
+    updates = update_many.__self__  # type: ignore[attr-defined]
     for trainer in (MIRA, SGD, AROW):
-        monkeypatch.setattr(task, "visits", lambda: lambda *call: seen.append(found := visit(*call)) or found)
+        monkeypatch.setattr(task, "compiled_updates", lambda: lambda *call: seen.append(found := update_many(*call)) or found)
         whole = made(task, trainer())
         assert [count for count, _ in seen] == [len(task)] * 3
-        monkeypatch.setattr(visits, "most", 100)
+        monkeypatch.setattr(updates, "most", 100)
         assert made(task, trainer()) == whole
         monkeypatch.undo()
-        monkeypatch.setattr(task, "visits", lambda: None)
+        monkeypatch.setattr(task, "compiled_updates", lambda: None)
         assert made(task, trainer()) == whole
         seen.clear()
 
@@ -100,8 +100,8 @@ def test_what_visits_do_not_know_is_left_to_single_steps() -> None:
         def argmax(self, scores: Any, shape: Any) -> Any:
             return super().argmax(scores, shape)
 
-    assert tree_task(ProjectiveOracle()).visits() is not None
-    assert tree_task(Own()).visits() is None
+    assert tree_task(ProjectiveOracle()).compiled_updates() is not None
+    assert tree_task(Own()).compiled_updates() is None
 
 
 def test_a_score_that_is_not_finite_is_left_to_the_plain_update() -> None:
@@ -110,7 +110,7 @@ def test_a_score_that_is_not_finite_is_left_to_the_plain_update() -> None:
     problem = Problem(task, MarginRescaling(), 0.02)
     state = MIRA().init_state(problem)
     state.weights.v[:] = np.inf
-    moves, visit = MIRA().moves(problem, state), task.visits()
-    assert visit is not None
+    rule, update_many = MIRA().update_rule(problem, state), task.compiled_updates()
+    assert update_many is not None
     with np.errstate(invalid="ignore"):
-        assert visit(np.arange(5), moves, 1.0) == (0, False)
+        assert update_many(np.arange(5), rule, 1.0) == (0, False)
