@@ -15,12 +15,12 @@ from structpred.core.regulariser import Regulariser
 from structpred.core.weights import Vector
 from structpred.distributed import tasks
 from structpred.distributed.cluster import check_cluster, check_memory, cluster_of, workers_of
+from structpred.distributed.plans import Plan, plan_of, plan_of_missing
 from structpred.distributed.reading import Print
 from structpred.distributed.rounds import Rounds
 from structpred.distributed.sharded import Gathered, GatheredTask, ShardedTask, Summed
 from structpred.distributed.shards import Shards, about_shard
 from structpred.distributed.store import Store, run_folder
-from structpred.distributed.ways import Plan, plan_of, plan_of_missing
 from structpred.errors import ParameterError
 from structpred.models.base import StructuredEstimator, checked_C, seed_of
 from structpred.models.nothing_learnt import warned

@@ -30,7 +30,7 @@ from structpred.task.terms import running_sum
 from structpred.trainers.names import require
 from structpred.trainers.problem import Surrogate, Trainer, is_convex
 from structpred.trainers.running.stream import StreamProblem
-from structpred.trainers.shards.rounds import Part, Places, Report, Totals, Way, losses_of, totals
+from structpred.trainers.shards.rounds import IndexMap, Part, Report, Totals, Way, losses_of, totals
 from structpred.trainers.states import Arrays, flatten
 
 log = logging.getLogger("structpred.distributed")
@@ -212,7 +212,7 @@ def _problem_of(job: Job, held: Held) -> tuple[Objective, StreamProblem]:
     return goal, problem
 
 
-def _holders(folder: str, at: Places | None) -> npt.NDArray[np.int64]:
+def _holders(folder: str, at: IndexMap | None) -> npt.NDArray[np.int64]:
     """How many shards have each of the weights at these places: as long as these, so that shards do not keep it."""
     found = _all_holders(folder)
     return found if at is None else at.of(found)
@@ -383,13 +383,13 @@ def _filled(like: Any, arrays: Arrays, prefix: str = "") -> Any:
     return type(like)(*values)
 
 
-def place_of(job: Job, k: int) -> Places | None:
+def place_of(job: Job, k: int) -> IndexMap | None:
     """Where the weights of shard k are in the whole; None: at the same places."""
     return _places(job.folder, k)
 
 
 @lru_cache(maxsize=64)
-def _places(folder: str, k: int) -> Places | None:
+def _places(folder: str, k: int) -> IndexMap | None:
     """Read once a process: a number for each row of a shard."""
     job = Job(folder, "")
     columns = _columns(job, k)

@@ -19,9 +19,9 @@ from structpred.task.fast.part_steps import PartSteps
 from structpred.task.fast.update_rules import UpdateRule
 from structpred.task.inference import Inference
 from structpred.task.plain_steps import PlainSteps
+from structpred.task.score_consistency import DRIFT
 from structpred.task.steps import CompiledUpdates, Step
 from structpred.task.task_checks import doubtful
-from structpred.task.two_ways import DRIFT
 
 #: arcs that one compiled call looks at: some hundredths of a second
 UPDATE_ARCS = 1 << 16

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from structpred.models.places import FILES
+from structpred.models.public_names import FILES
 from structpred.runtime.lazy_names import lazy_names
 
 if TYPE_CHECKING:

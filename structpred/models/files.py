@@ -7,7 +7,7 @@ from typing import Any
 
 from structpred.models.base import StructuredEstimator
 from structpred.models.bundles import FORMAT_VERSION, read_model
-from structpred.models.places import FILES
+from structpred.models.public_names import FILES
 from structpred.runtime.discovery import public_subclasses
 
 __all__ = ["FORMAT_VERSION", "estimators", "load", "load_estimator"]

@@ -16,9 +16,9 @@ from structpred.errors import DataError
 from structpred.objectives.log_loss import LogLoss, MarginalLogLoss
 from structpred.runtime.lazy_names import later
 from structpred.task.added_scores import AddedScores
+from structpred.task.instance_subset import take_features
 from structpred.task.partial_task import PartialTask, is_partial
 from structpred.task.steps import TaskLike
-from structpred.task.taken import take_features
 from structpred.task.task import Task
 from structpred.trainers.problem import Surrogate, Trainer, is_convex
 

@@ -21,7 +21,7 @@ from structpred.core.weights import Vector
 from structpred.errors import DataError, InfeasibleError, ParameterError
 from structpred.models.signs import Names
 from structpred.task.task import Task
-from structpred.trainers.shards.rounds import Places
+from structpred.trainers.shards.rounds import IndexMap
 
 _SAMPLE = re.compile(r"\bsample (\d+)(?:, position (\d+))?")
 
@@ -53,12 +53,12 @@ class Columns(NamedTuple):
         inside = np.searchsorted(self.rows, np.minimum(self.groups // self.width, self.n_rows)) * self.width
         return (inside + np.maximum(self.groups - self.n_rows * self.width, 0)).astype(np.int64)
 
-    def at(self, whole: "Columns") -> Places | None:
+    def at(self, whole: "Columns") -> IndexMap | None:
         """Where these weights are in the whole, which has all of them; None: both are the same."""
         if self.rows is None or (whole.rows is not None and np.array_equal(self.rows, whole.rows)):
             return None
         places = self.rows if whole.rows is None else np.searchsorted(whole.rows, self.rows)
-        return Places(places.astype(np.int64), self.width, self.tail, whole.dim)
+        return IndexMap(places.astype(np.int64), self.width, self.tail, whole.dim)
 
     def spread(self, w: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The flat weights of the model that are `w` at these places, and zero at all others."""

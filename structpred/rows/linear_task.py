@@ -14,8 +14,8 @@ from structpred.core.sparse import SparseVector
 from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.errors import DataError, MissingCapabilityError
+from structpred.task.instance_subset import checked_rows
 from structpred.task.steps import Step, Terms
-from structpred.task.taken import checked_rows
 from structpred.task.task_checks import checked_weights
 from structpred.task.terms import checked_shares
 

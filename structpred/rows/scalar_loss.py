@@ -20,8 +20,8 @@ from structpred.core.sparse import SparseVector
 from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.errors import DataError, LossError, MissingCapabilityError
+from structpred.task.instance_subset import checked_rows
 from structpred.task.steps import Step, TaskLike, Terms
-from structpred.task.taken import checked_rows
 from structpred.task.terms import checked_shares
 
 #: a loss that writes its own value is tried at these scores, for so many samples, before it is trained on

@@ -16,10 +16,10 @@ from structpred.core.weights import Vector
 from structpred.errors import OracleError
 from structpred.slack.listing import listings
 from structpred.slack.problem import NEEDS, Candidate, Levels, SlackProblem
+from structpred.task.score_consistency import checked_product, kernels
 from structpred.task.task import PROBED, Task
 from structpred.task.task_checks import TOLERANCE, checked_bound
 from structpred.task.terms import running_sum
-from structpred.task.two_ways import checked_product, kernels
 
 #: what a problem offers -> the oracle methods that give it, for outputs and for points of a relaxation
 _GIVEN_BY = {

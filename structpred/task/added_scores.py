@@ -66,7 +66,7 @@ class AddedScores(FeatureMap):
 
     def take(self, rows: Integers) -> "AddedScores":
         """The instances with these numbers, in this order."""
-        from structpred.task.taken import take_features
+        from structpred.task.instance_subset import take_features
 
         return AddedScores(take_features(self.features, rows), [self.added[i] for i in rows.tolist()])
 

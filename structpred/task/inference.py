@@ -24,8 +24,8 @@ from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits
 from structpred.runtime.threads import run_ranges, split_evenly
 from structpred.task.fast import welds
+from structpred.task.instance_subset import take_features
 from structpred.task.steps import Pair
-from structpred.task.taken import take_features
 
 _kernels = later("structpred.task.fast._part_kernels")
 Fixed = Sequence[Floats | None]

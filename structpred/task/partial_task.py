@@ -21,8 +21,8 @@ from structpred.core.types import Integers
 from structpred.core.weights import Vector
 from structpred.errors import DataError, InfeasibleError, LossError, ParameterError
 from structpred.task.inference import Inference
+from structpred.task.instance_subset import checked_rows
 from structpred.task.steps import Step, TaskLike, offers
-from structpred.task.taken import checked_rows
 from structpred.task.task import Task
 from structpred.task.task_checks import true_parts
 

@@ -26,10 +26,10 @@ from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 from structpred.errors import DataError, OracleError
 from structpred.task.inference import Inference
+from structpred.task.score_consistency import FREE, checked_product, kernels
 from structpred.task.steps import CompiledUpdates, Step, Terms
 from structpred.task.task_checks import checked_bound, doubtful, refuse_contradiction, refuse_marginals
 from structpred.task.terms import running_sum, summed, summed_losses, summed_squares
-from structpred.task.two_ways import FREE, checked_product, kernels
 
 
 class PlainSteps:

@@ -15,8 +15,8 @@ from structpred.core.weights import Vector
 from structpred.errors import DataError
 from structpred.runtime.interrupts import give_up_if_asked
 from structpred.runtime.threads import run_ranges
+from structpred.task.instance_subset import checked_rows
 from structpred.task.steps import Step, TaskLike, Terms
-from structpred.task.taken import checked_rows
 
 #: fewer pairs are added faster by one thread than others are started
 FEW_PAIRS = 50_000

@@ -14,7 +14,7 @@ from structpred.errors import OracleError
 from structpred.features.parts import PartFeatures
 from structpred.objectives.regularisers.l2 import L2
 from structpred.task.added_scores import AddedScores
-from structpred.task.taken import TakenFeatures
+from structpred.task.instance_subset import InstanceSubset
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "trainers"))
 import kernel_cases
@@ -185,7 +185,7 @@ def maps() -> list[FeatureMap]:
     rng = np.random.default_rng(0)
     parts = PartFeatures([rng.normal(size=(k, 3)) for k in (1, 4, 2)])
     added = AddedScores(parts, [None, np.arange(4.0), None])
-    return [Plain(), Plain(1200), added, TakenFeatures(parts, np.array([2, 0])), TakenFeatures(added, np.array([1, 1])),
+    return [Plain(), Plain(1200), added, InstanceSubset(parts, np.array([2, 0])), InstanceSubset(added, np.array([1, 1])),
             parts]  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from structpred.trainers.cocoa import CoCoA
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.oeg import OnlineEG
 from structpred.trainers.perceptron import AveragedPerceptron
-from structpred.trainers.shards.rounds import Part, Places, totals
+from structpred.trainers.shards.rounds import IndexMap, Part, totals
 
 KINDS = {"bcfw": (BCFW, problem), "oeg": (OnlineEG, log_problem)}
 EVERY = RunSettings(max_iter=12, check_every=1)
@@ -121,7 +121,7 @@ def compact(part: Part, counts=None) -> Part:
         SequenceFeatures(small, n_labels, dtype=np.float64), ChainOracle(), task.labels, task.shapes, Hamming(),
         sample_weight=task.sample_weight,
     )  # fmt: skip
-    at = Places(rows, width, (2 + n_labels) * width, task.dim)
+    at = IndexMap(rows, width, (2 + n_labels) * width, task.dim)
     own = None if counts is None else np.repeat(np.append(counts[rows], [part.n_shards] * (2 + n_labels)), width)
     return part._replace(problem=replace(part.problem, task=made), at=at, shards=None if own is None else lambda: own)
 
@@ -146,7 +146,7 @@ def duals_of(way, parts, dim, rounds):
 def test_places_of_weights(rows, width, tail) -> None:
     """What is taken from a vector, added to one, and numbered, is what an index of every weight says."""
     dim = 6 * width + tail
-    at = Places(np.array(rows, dtype=np.int64), width, tail, dim)
+    at = IndexMap(np.array(rows, dtype=np.int64), width, tail, dim)
     index = np.array([row * width + j for row in rows for j in range(width)] + list(range(dim - tail, dim)), dtype=np.int64)
     vector = np.random.default_rng(1).normal(size=dim)
     np.testing.assert_array_equal(at.of(vector), vector[index])

@@ -37,8 +37,8 @@ from structpred.models.settings import resolve_loss
 from structpred.models.sharding import Columns, Further, Sharding
 from structpred.models.signs import Names
 from structpred.oracles.chain import ChainOracle
+from structpred.task.instance_subset import take_features
 from structpred.task.partial_task import PartialTask
-from structpred.task.taken import take_features
 from structpred.task.task import Task
 
 #: templates are hashed into 2**DEFAULT_BITS ids where n_bits and min_count are left as they are

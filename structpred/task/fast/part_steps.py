@@ -25,10 +25,10 @@ from structpred.runtime.memory import check_fits
 from structpred.runtime.ranges import ends_of
 from structpred.task.inference import Inference
 from structpred.task.plain_steps import PlainSteps
+from structpred.task.score_consistency import DRIFT, FREE, kernels, refuse_inconsistent
 from structpred.task.steps import Terms
 from structpred.task.task_checks import checked_bound, doubtful
 from structpred.task.terms import Block, added, one_run, summed_blocks
-from structpred.task.two_ways import DRIFT, FREE, kernels, refuse_two_ways
 
 #: what must be as it was written for compiled calls to stand in for it
 _FEATURES, _ORACLE = ("adjoint", "n_parts"), ("parts", "n_parts")
@@ -182,7 +182,7 @@ def checked_block(
     if kernels().weigh_each(w, indices, values, at, products, gaps, sizes, DRIFT):
         for k in np.flatnonzero(~(abs(gaps - products) <= DRIFT * sizes)).tolist():  # True for NaN
             mu, phi = slice(ends[k], ends[k + 1]), SparseVector(indices[at[k] : at[k + 1]], values[at[k] : at[k + 1]])
-            refuse_two_ways(features, first + k, (parts[mu], counts[mu]), (float(gaps[k]), float(sizes[k])), phi, w)
+            refuse_inconsistent(features, first + k, (parts[mu], counts[mu]), (float(gaps[k]), float(sizes[k])), phi, w)
     return products, (indices, values, at)
 
 

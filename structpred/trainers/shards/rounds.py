@@ -20,8 +20,8 @@ from structpred.trainers.problem import Problem, Trainer
 from structpred.trainers.running.stream import StreamProblem
 
 
-class Places(NamedTuple):
-    """Where the weights of a shard are among those of the whole: a table, a row for each feature, and a tail that all have.
+class IndexMap(NamedTuple):
+    """The numbers that the weights of a shard have in the whole: a table, a row for each feature, and a tail that all have.
 
     rows: row j of the shard's table is row rows[j] of the whole, ascending. width: weights a row. tail: weights after the table.
     dim: the number of weights of the whole.
@@ -49,7 +49,7 @@ class Places(NamedTuple):
         _round_kernels.add_rows(self._table(out), self.rows, change[:own].reshape(-1, self.width))
         out[self.dim - self.tail :] += change[own:]
 
-    def cut(self, start: int, stop: int) -> tuple[slice, "Places"]:
+    def cut(self, start: int, stop: int) -> tuple[slice, "IndexMap"]:
         """Which of the shard's weights are those from start to stop of the whole, and where they are among these.
 
         Both are at ends of rows; if stop is the last of them, the tail is included.
@@ -58,7 +58,7 @@ class Places(NamedTuple):
         first, last = np.searchsorted(self.rows, [start // self.width, min(stop, end) // self.width]).tolist()
         tail = self.tail if stop == self.dim else 0
         rows = self.rows[first:last] - start // self.width
-        return slice(first * self.width, last * self.width + tail), Places(rows, self.width, tail, stop - start)
+        return slice(first * self.width, last * self.width + tail), IndexMap(rows, self.width, tail, stop - start)
 
     def among(self, indices: Integers) -> Integers:
         """Where weights of the shard are in the whole, by their numbers in the shard."""
@@ -81,7 +81,7 @@ class Part(NamedTuple):
     problem: StreamProblem
     shard: int
     n_shards: int
-    at: Places | None = None
+    at: IndexMap | None = None
     shards: Callable[[], Integers] | None = None
     seed: int = 0
 
@@ -95,7 +95,7 @@ class Common(NamedTuple):
     vectors: tuple[Floats, ...]
     numbers: Floats
 
-    def of(self, at: Places | None) -> "Common":
+    def of(self, at: IndexMap | None) -> "Common":
         """The same for a shard with these weights."""
         return self if at is None else Common(tuple(at.of(vector) for vector in self.vectors), self.numbers)
 
@@ -143,7 +143,7 @@ class Way(Protocol):
         ...
 
 
-def add(out: Floats, change: SparseVector | Floats, at: Places | None) -> None:
+def add(out: Floats, change: SparseVector | Floats, at: IndexMap | None) -> None:
     """out += change, which is in the weights of a shard: it has each at most once."""
     if isinstance(change, SparseVector):
         out[change.indices if at is None else at.among(change.indices)] += change.values
@@ -153,7 +153,7 @@ def add(out: Floats, change: SparseVector | Floats, at: Places | None) -> None:
         at.add_to(out, change)
 
 
-def totals(dim: int, reports: Iterable[tuple[Places | None, Report]]) -> Totals:
+def totals(dim: int, reports: Iterable[tuple[IndexMap | None, Report]]) -> Totals:
     """The reports, each with the `at` of its shard, added up. dim: the number of weights of the whole."""
     changes: tuple[Floats, ...] = ()
     numbers = []
@@ -165,7 +165,7 @@ def totals(dim: int, reports: Iterable[tuple[Places | None, Report]]) -> Totals:
     return Totals(changes, np.array(numbers))
 
 
-def cut(change: SparseVector | Floats, at: Places | None, start: int, stop: int) -> SparseVector | Floats:
+def cut(change: SparseVector | Floats, at: IndexMap | None, start: int, stop: int) -> SparseVector | Floats:
     """What a change says of the weights from start to stop of the whole; pairs are then in the numbering of these."""
     if not isinstance(change, SparseVector):
         return change[slice(start, stop) if at is None else at.cut(start, stop)[0]]

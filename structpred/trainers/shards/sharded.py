@@ -14,7 +14,7 @@ from structpred.task.task import Task
 from structpred.task.terms import running_sum
 from structpred.trainers.problem import ByInner, Problem, Trainer, kept
 from structpred.trainers.running.stream import StreamProblem
-from structpred.trainers.shards.rounds import Common, Part, Places, Report, Way, checked_passes, losses_of, round_size, totals
+from structpred.trainers.shards.rounds import Common, IndexMap, Part, Report, Way, checked_passes, losses_of, round_size, totals
 from structpred.trainers.states import COUNT
 
 
@@ -66,7 +66,7 @@ class ShardedTrainer(ByInner, Trainer):
         """One round: every shard from what all knew before it."""
         way, t, shards = self.way, int(state.rounds), list(state.shards)
 
-        def reports() -> Iterator[tuple[Places | None, Report]]:
+        def reports() -> Iterator[tuple[IndexMap | None, Report]]:
             for k, part in enumerate(self.parts(problem)):
                 shards[k], report = way.advance(part, shards[k], state.common.of(part.at), t)
                 yield part.at, report

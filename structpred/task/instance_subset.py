@@ -1,4 +1,4 @@
-"""Some instances of many, in any order: row numbers that are checked, and feature maps that show these rows only."""
+"""Instances by their row numbers, in any order: checked row numbers, and feature maps of these instances only."""
 
 from collections.abc import Sequence
 from typing import Any, cast
@@ -12,6 +12,7 @@ from structpred.core.stand_ins import stand_in
 from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 from structpred.errors import DataError
+from structpred.runtime.moved import renamed
 
 
 def checked_rows(rows: npt.ArrayLike, n: int) -> Integers:
@@ -33,10 +34,10 @@ def checked_rows(rows: npt.ArrayLike, n: int) -> Integers:
 def take_features(features: FeatureMap, rows: Integers) -> FeatureMap:
     """The features of these rows: the map's own `take`, unless it is missing or does not know what a subclass changed."""
     own = stand_in(features, "take", ("scores", "adjoint", "n_parts", "fixed_scores", "__len__"))
-    return TakenFeatures(features, rows) if own is None else cast(FeatureMap, own(rows))
+    return InstanceSubset(features, rows) if own is None else cast(FeatureMap, own(rows))
 
 
-class TakenFeatures(FeatureMap):
+class InstanceSubset(FeatureMap):
     """Some rows of a user's feature map, which stays whole behind it: instance k is instance rows[k] there."""
 
     def __init__(self, features: FeatureMap, rows: Integers) -> None:
@@ -44,7 +45,7 @@ class TakenFeatures(FeatureMap):
         self.dim, self.dtype, self.groups = features.dim, features.dtype, features.groups
 
     def __len__(self) -> int:
-        """The number of rows taken."""
+        """The number of its instances."""
         return len(self.rows)
 
     def n_parts(self, i: int) -> int:
@@ -75,10 +76,13 @@ class TakenFeatures(FeatureMap):
         """As instance rows[i] is flushed."""
         self.features.flush(int(self.rows[i]), scratch, coef, w)
 
-    def take(self, rows: Integers) -> "TakenFeatures":
+    def take(self, rows: Integers) -> "InstanceSubset":
         """Rows of these rows."""
-        return TakenFeatures(self.features, self.rows[rows])
+        return InstanceSubset(self.features, self.rows[rows])
 
     def arrays(self) -> Sequence[npt.NDArray[Any]]:
         """All data of the whole map, and which rows they are."""
         return (*self.features.arrays(), self.rows)
+
+
+__getattr__ = renamed(__name__, {"TakenFeatures": "InstanceSubset"})

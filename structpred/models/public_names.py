@@ -1,4 +1,4 @@
-"""Where the public names of this package are, which are loaded when they are used."""
+"""The public names of this package: the file of each, loaded when a name is used."""
 
 FILES: dict[str, tuple[str, ...]] = {
     "chain.labeler": ("ChainLabeler",),

@@ -1,4 +1,4 @@
-"""Which way a trainer is run over shards."""
+"""The plan by which a trainer runs over shards."""
 
 from collections.abc import Callable
 from typing import NamedTuple

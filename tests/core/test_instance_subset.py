@@ -19,7 +19,7 @@ from structpred.oracles.multiclass import MulticlassOracle
 from structpred.slack.surrogate import SlackRescaling
 from structpred.task.callback_task import CallbackTask
 from structpred.task.inference import Inference
-from structpred.task.taken import TakenFeatures
+from structpred.task.instance_subset import InstanceSubset
 from structpred.task.task import Task
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.loop import RunSettings, train
@@ -92,7 +92,7 @@ def test_taken_rows_are_a_task_made_anew(kind: str, compiled: bool) -> None:
     whole = task_of(kind, compiled=compiled)
     taken = whole.take(ROWS).take([4, 0, 1, 2])  # 8, 7, 2, 2
     rows = [8, 7, 2, 2]
-    features = TakenFeatures(whole.features, np.array(rows))
+    features = InstanceSubset(whole.features, np.array(rows))
     tokens = None if whole.token_weights is None else [whole.token_weights[i] for i in rows]
     anew = Task(
         features, whole.oracle, [whole.labels[i] for i in rows], [whole.shapes[i] for i in rows], whole.loss,

@@ -1,4 +1,4 @@
-"""Two ways to one number: by how much outputs differ in score, by their parts and by their features. Steps compare them."""
+"""Steps compare two computations of one score difference: by an output's parts and by its features."""
 
 import numpy as np
 import numpy.typing as npt
@@ -35,11 +35,11 @@ def checked_product(
     elif product == product:
         product, terms = scaled_dot(w, phi, scale), 0.0
     if not abs(by_scores[0] - product) <= DRIFT * (by_scores[1] + terms):
-        refuse_two_ways(features, i, mu, by_scores, phi, w, scale)
+        refuse_inconsistent(features, i, mu, by_scores, phi, w, scale)
     return float(product)
 
 
-def refuse_two_ways(
+def refuse_inconsistent(
     features: FeatureMap, i: int, mu: Counts, by_scores: Scored, phi: SparseVector, w: Vector, scale: Scale = 1.0
 ) -> None:
     """OracleError where the two differ indeed: a second look leaves out fixed scores, and counts what cancels within a part."""
