@@ -91,7 +91,7 @@ class Annotator:
         return next(self.pipe([doc]))
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
-        """Annotate documents, so many at once as batch_size says: each block is one call of `predict`."""
+        """Annotate documents, `batch_size` at once: each block is one call of `predict`."""
         docs, _ = iter(stream), self.estimator
         while block := list(itertools.islice(docs, batch_size)):
             sentences = list(each_sentence(block))

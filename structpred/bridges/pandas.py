@@ -43,7 +43,7 @@ def from_pandas(
     Raises
     ------
     DataError
-        Naming the row: a missing value; a sentence that goes on after another one; a value of `columns` that is not a string.
+        Naming the row: a missing value; a sentence that continues after another one; a value of `columns` that is not a string.
         For an unknown column.
 
     Examples

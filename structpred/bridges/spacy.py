@@ -208,7 +208,7 @@ def _tree(tokens: Sequence[Token], place: str) -> Tree:
 
 
 def _entity_tags(tokens: Sequence[Token], scheme: str) -> list[str]:
-    """The entities as tags; one that reaches over white space or a sentence end goes on within its sentence."""
+    """The entities as tags; one that reaches over white space or a sentence end continues within its sentence."""
     begins = [token.ent_iob_ == "B" or (token.ent_iob_ == "I" and k == 0) for k, token in enumerate(tokens)]
     inside = [token.ent_iob_ in ("B", "I") and token.ent_type_ != "" for token in tokens]
     ends = [k + 1 == len(tokens) or begins[k + 1] or not inside[k + 1] for k in range(len(tokens))]

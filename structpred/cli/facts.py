@@ -160,7 +160,7 @@ def _sign_lines(facts: dict[str, Any]) -> list[str]:
     """The same as lines; none where there are no constraints."""
     if not facts:
         return []
-    told = facts["signs"]
-    head = f"signs: {told['constrained']} weights constrained, {told['zero']} of them zero; {told['binding']} names bind"
-    rows = [(f"{cut(one['name'], 60)} {'>= 0' if one['sign'] > 0 else '<= 0'}", one["pull"]) for one in told["strongest"]]
+    signs = facts["signs"]
+    head = f"signs: {signs['constrained']} weights constrained, {signs['zero']} of them zero; {signs['binding']} names bind"
+    rows = [(f"{cut(one['name'], 60)} {'>= 0' if one['sign'] > 0 else '<= 0'}", one["pull"]) for one in signs["strongest"]]
     return ["", f"{head}{': pulled by' if rows else ''}", *(f"{pull:+9.4f}  {text}" for text, pull in rows)]

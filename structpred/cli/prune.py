@@ -62,7 +62,7 @@ def prune(
     smaller.save(output)
     if templates is not None:
         _write_templates(smaller, templates)
-    click.echo(_told(estimator, smaller, found, dropped, as_json=as_json))
+    click.echo(_report(estimator, smaller, found, dropped, as_json=as_json))
 
 
 def _templates_of(model: "StructuredEstimator") -> Any:
@@ -94,7 +94,7 @@ def _write_templates(model: "StructuredEstimator", path: str) -> None:
         write_atomic(path, "".join(f"{template}\n" for template in left).encode())
 
 
-def _told(
+def _report(
     before: "StructuredEstimator", after: "StructuredEstimator", shares: list[float], dropped: list[str], *, as_json: bool
 ) -> str:
     """The shares of all groups, the largest first, and what is left."""

@@ -204,9 +204,9 @@ def _search(asked: Asked) -> "tuple[Search, KindWork]":
     for training in runs:
         check_usage(training)
     inputs = sorted({name for training in runs for name in training.inputs()})
-    told = [repr(sorted(values.items(), key=lambda item: item[0])), _digests([values["data"], values["dev"], *inputs]), inputs]
+    known = [repr(sorted(values.items(), key=lambda item: item[0])), _digests([values["data"], values["dev"], *inputs]), inputs]
     work = KindWork(asked.kind, {**values, **asked.kind.in_tuning}, asked.cv)
-    return Search(work, settings, steps, asked.cv or 1, told), work
+    return Search(work, settings, steps, asked.cv or 1, known), work
 
 
 def _command(asked: Asked, found: "Tuned", session: Session) -> str:
@@ -214,13 +214,13 @@ def _command(asked: Asked, found: "Tuned", session: Session) -> str:
     passes = found.best.best_pass
     values: Mapping[str, Any] = {**asked.values, **found.best.setting, "max_iter": passes}
     kind = [part for pair in zip(session.arguments, session.arguments[1:], strict=False) if pair[0] == "--kind" for part in pair]
-    told = ("output", "max_iter", *found.best.setting)  # whatever the defaults are
+    stated = ("output", "max_iter", *found.best.setting)  # whatever the defaults are
     words = ["structpred", *kind, "train", asked.kind.name, values["data"]]
     for option in asked.train.params:
         if not isinstance(option, click.Option) or not option.expose_value or option.name in _UNSAID:
             continue
         value = values[str(option.name)]
-        if value is None or (option.name not in told and value == option.default):
+        if value is None or (option.name not in stated and value == option.default):
             continue
         if option.is_flag:
             words += option.opts[:1] if value else option.secondary_opts[:1]

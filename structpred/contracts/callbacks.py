@@ -62,8 +62,9 @@ def _sample(examiner: Examiner, task: CallbackTask, i: int, weights: list[Floats
     def known(output: Any) -> _Known:
         (phi, again), (loss, other) = ([examiner.ask(f, where, i, output) for _ in "12"] for f in (task.features, task.loss))
         same = loss == other and all(np.array_equal(a, b) for a, b in zip(phi, again, strict=True))
-        told, cause = f"twice the same features and loss of {brief(output)}", "a random number, or an array that is filled again"
-        examiner.expect("nondeterminism", same, where, told, again, cause)
+        expected = f"twice the same features and loss of {brief(output)}"
+        cause = "a random number, or an array that is filled again"
+        examiner.expect("nondeterminism", same, where, expected, again, cause)
         return _Known(output, phi, loss)
 
     outputs = [known(task.outputs[i])]
@@ -79,7 +80,7 @@ def _sample(examiner: Examiner, task: CallbackTask, i: int, weights: list[Floats
         scores = [float(w[one.phi.indices] @ one.phi.values) + weight * one.loss for one in (own, *outputs)]
         best = int(np.argmax(scores))
         here = f"{where}, {'random weights' if w.any() else 'w = 0'}, loss_weight = {weight:g}"
-        told, came = f"{brief(outputs[best - 1].output)} with {scores[best]:.9g}", f"{brief(own.output)} with {scores[0]:.9g}"
+        expected, came = f"{brief(outputs[best - 1].output)} with {scores[best]:.9g}", f"{brief(own.output)} with {scores[0]:.9g}"
         cause = "it minimises, leaves out loss_weight * loss, or misses outputs; if outputs depend on the input: shared=False"
         ok = scores[0] >= scores[best] - 1e-7 * (1.0 + float(np.abs(scores).max()))
-        examiner.expect("wrong argmax", ok, here, told, came, cause)
+        examiner.expect("wrong argmax", ok, here, expected, came, cause)

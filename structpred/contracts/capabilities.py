@@ -77,14 +77,14 @@ def _constrained(examiner: Examiner, space: Space, answer: Answer) -> None:
     for rows, limits, allowed in _row_cases(examiner, space, answer):
         found = examiner.call(rule, where, answer.theta, space.shape, rows, limits)
         if found is None:
-            told, cause = f"an output: {len(allowed)} known ones satisfy A mu <= b", "a search that gives up too early"
-            examiner.expect(rule, not len(allowed), where, told, "None", cause)
+            expected, cause = f"an output: {len(allowed)} known ones satisfy A mu <= b", "a search that gives up too early"
+            examiner.expect(rule, not len(allowed), where, expected, "None", cause)
             continue
         score = _kept_score(examiner, space, found, (answer.theta, rows, limits), where, rule)
         best = float(allowed.max(initial=-np.inf))
         cause = "the best output is filtered afterwards instead of searched for among those allowed"
-        told = f"an allowed output with the score {best:.9g}"
-        examiner.expect(rule, score >= best - tolerance(score), where, told, f"{score:.9g}", cause)
+        expected = f"an allowed output with the score {best:.9g}"
+        examiner.expect(rule, score >= best - tolerance(score), where, expected, f"{score:.9g}", cause)
 
 
 def _row_cases(examiner: Examiner, space: Space, answer: Answer) -> Iterator[tuple[Floats, Floats, Floats]]:
@@ -263,8 +263,8 @@ def _project(examiner: Examiner, space: Space, answer: Answer) -> None:
             examiner.labels(examiner.call("argmax", where, c, space.shape), where, "argmax"), space.shape, len(c)
         )
         ok = c @ mu <= c @ best + 1e-6 * (1.0 + np.abs(c) @ np.abs(mu))
-        told = f"a point that no direction leads further to than its best output, {c @ best:.9g}"
-        examiner.expect("project: point of the hull", ok, where, told, f"{c @ mu:.9g}", cause)
+        expected = f"a point that no direction leads further to than its best output, {c @ best:.9g}"
+        examiner.expect("project: point of the hull", ok, where, expected, f"{c @ mu:.9g}", cause)
     if (residual := space.outside_hull(mu)) is None:
         examiner.skip("project: point of the hull", "too many outputs, or they are not all known")
         return

@@ -23,7 +23,7 @@ from structpred.core.oracle import Oracle, Shape
 from structpred.core.sparse import SparseVector
 from structpred.errors import OracleError
 
-#: after so many calls of the oracle the shapes that are left are tried with few scores
+#: after this number of calls of the oracle the shapes that are left are tried with few scores
 MAX_CALLS = 200_000
 #: samples of a feature map that are tried, and their parts in all; the first few are tried whatever their size
 MOST_SAMPLES, MOST_PARTS = 1_000, 200_000
@@ -54,7 +54,7 @@ def check_oracle(
     seed : int
         Seed of the random scores.
     max_calls : int, optional
-        As `fit` checks, for slow oracles: after so many calls what is left is not checked, half of them for argmax alone. Shapes
+        As `fit` checks, for slow oracles: after that many calls the rest is not checked, half of them for argmax alone. Shapes
         with more outputs count as without `enumerate`. `parts` gets no labels that are no output.
 
     Returns
@@ -179,9 +179,9 @@ def check_feature_map(features: FeatureMap, *, n_random: int = 20, seed: int = 0
     examiner.expect("groups", ordered, "no shape", f"groups from 0 to dim = {features.dim}, ascending", groups, cause)
     names = getattr(features, "group_names", None)
     if names is not None:
-        told = len(names) == len(groups) - 1 and all(isinstance(name, str) for name in names)
+        fits = len(names) == len(groups) - 1 and all(isinstance(name, str) for name in names)
         cause = "names of another map: leave group_names out, or give one string per group"
-        examiner.expect("groups", told, "no shape", f"group_names to hold {len(groups) - 1} strings", names, cause)
+        examiner.expect("groups", fits, "no shape", f"group_names to hold {len(groups) - 1} strings", names, cause)
     tried = rng.permutation(len(features))[:MOST_SAMPLES].tolist()
     for i in tried[:n_random]:
         with suppress(OracleError):

@@ -142,8 +142,8 @@ class Examiner:
     def pair(self, rule: str, method: str, where: object, *args: Any, gives: str) -> Any:
         """What a method gives, if that is a pair: `gives` names its two members; else the case ends."""
         found = self.call(method, where, *args)
-        told, cause = f"{method} to give {gives}", "see the method's signature"
-        self.insist(rule, isinstance(found, tuple) and len(found) == 2, where, told, found, cause)
+        expected, cause = f"{method} to give {gives}", "see the method's signature"
+        self.insist(rule, isinstance(found, tuple) and len(found) == 2, where, expected, found, cause)
         return found
 
     def ask(self, call: Callable[..., Any], where: object, *args: Any, **options: Any) -> Any:

@@ -12,7 +12,7 @@ from structpred.core.types import Floats
 RULE = "invalid labels"
 #: outputs of a shape that are bent, and random labels that are tried
 N_BENT = 12
-#: with so many different outputs, what they all have in common (length, no repeats) is taken for a rule of theirs
+#: with this number of different outputs, what they all have in common (length, no repeats) is taken for a rule of theirs
 ENOUGH = 10
 
 

@@ -105,8 +105,8 @@ def _examine(examiner: Examiner, of_oracle: Examiner, space: Space) -> bool:
             again = _checked(examiner, space, answer, truth, grid, where)
             same = again[0] == constant and np.array_equal(again[1], costs)
             cause = "a random number, or state kept between calls: training asks once and keeps the answer"
-            expected = f"twice the same costs: {_told((constant, costs))}"
-            examiner.expect("nondeterminism", same, where, expected, _told(again), cause)
+            expected = f"twice the same costs: {_shown((constant, costs))}"
+            examiner.expect("nondeterminism", same, where, expected, _shown(again), cause)
     return telling
 
 
@@ -188,5 +188,5 @@ def _numbers(examiner: Examiner, found: object, where: str, what: str) -> Floats
     return values
 
 
-def _told(answer: tuple[float, Floats]) -> str:
+def _shown(answer: tuple[float, Floats]) -> str:
     return f"constant {answer[0]:.6g}, costs {brief(answer[1])}"

@@ -156,8 +156,8 @@ def _agrees(examiner: Examiner, space: Space, mu: Floats, theta: Floats, where: 
     """The far point's part counts mu lie in the hull of the outputs, and reach the best score."""
     if (residual := space.outside_hull(mu)) is not None:
         cause = "cliques that need not agree, or clique_parts that count other parts"
-        told = "part counts in the hull of all outputs"
-        examiner.expect("project_cliques", residual <= 1e-6, where, told, f"distance {residual:.3g}", cause)
+        expected = "part counts in the hull of all outputs"
+        examiner.expect("project_cliques", residual <= 1e-6, where, expected, f"distance {residual:.3g}", cause)
     value, top = float(theta @ mu), float((space.counts @ theta).max())
     close = abs(value - top) <= 2.0 * float(mu.sum()) ** 2 / _FAR
     cause = "a set of marginals that is too small, or clique_parts that count other parts"

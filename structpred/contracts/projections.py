@@ -30,17 +30,17 @@ class Points:
     def answer(self, method: str, x: Floats, *step: float) -> Floats:
         """What a method gives: a new array like x, of finite numbers, the same when asked again."""
         found = self.examiner.call(method, self.where, x, *step)
-        told, cause = f"a new float64 array of shape {x.shape}", "a reduction over the entries, or a result of another type"
+        expected, cause = f"a new float64 array of shape {x.shape}", "a reduction over the entries, or a result of another type"
         right = isinstance(found, np.ndarray) and found.shape == x.shape and found.dtype == np.float64
-        self.examiner.insist("answer", right, self.where, told, kind_of(found), cause)
+        self.examiner.insist("answer", right, self.where, expected, kind_of(found), cause)
         self.examiner.finite(found, self.where, method)
         again = self.examiner.call(method, self.where, x, *step)
         cause = "state kept between calls, or a random number"
         self.examiner.expect("nondeterminism", np.array_equal(found, again), self.where, "twice the same point", again, cause)
         return np.asarray(found)
 
-    def refuses(self, told: str, cause: str, method: str, *args: Any) -> None:
-        """An error of structpred, `told`, for arguments that are no point or no step."""
+    def refuses(self, expected: str, cause: str, method: str, *args: Any) -> None:
+        """An error of structpred, `expected`, for arguments that are no point or no step."""
         try:
             found: object = getattr(self.examiner.oracle, method)(*args)
         except StructpredError:
@@ -48,7 +48,7 @@ class Points:
             return
         except Exception as error:
             found = f"{type(error).__name__}: {error}"
-        self.examiner.expect("bad points", False, self.where, told, found, cause)
+        self.examiner.expect("bad points", False, self.where, expected, found, cause)
 
 
 Projection = Callable[[Floats], Floats]
@@ -131,17 +131,17 @@ class _Projections(Points):
             self.examine_stays(x, p, others[0], k)
             self.examine_distance(x, p, points[k - 1], images[k - 1])
         for bad in (np.full(self.shape, np.nan), np.zeros((0, *self.shape[1:]))):
-            told = f"an error of structpred for a point with {'NaN' if bad.size else 'no entries'}"
+            expected = f"an error of structpred for a point with {'NaN' if bad.size else 'no entries'}"
             cause = "the point is not looked at before the work begins: raise DataError"
-            self.refuses(told, cause, "project", bad)
+            self.refuses(expected, cause, "project", bad)
 
     def image(self, x: Floats) -> Floats:
         found = self.answer("project", x)
         if self.outside is not None:
             off, size = float(self.outside(found)), 1.0 + float(np.abs(found).max())
             cause = "a constraint that is forgotten, or one that holds roughly"
-            told = "a point that breaks no constraint by more than 1e-8"
-            self.examiner.expect("in the set", off <= _SOLVED * size, self.where, told, f"{off:.3g}", cause)
+            expected = "a point that breaks no constraint by more than 1e-8"
+            self.examiner.expect("in the set", off <= _SOLVED * size, self.where, expected, f"{off:.3g}", cause)
         return found
 
     def examine_nearest(self, x: Floats, p: Floats, others: list[Floats]) -> None:
@@ -275,8 +275,8 @@ class _Steps(Points):
             self.examine_conjugate(x, p, step)
         ones, cause = np.ones(self.n), "the arguments are not looked at before the work begins: raise DataError or ParameterError"
         for bad, step in ((np.nan * ones, 1.0), (np.empty(0), 1.0), (ones, -1.0), (ones, np.nan)):
-            told = f"an error of structpred for the point {brief(bad)} and the step {step:g}"
-            self.refuses(told, cause, "prox", bad, step)
+            expected = f"an error of structpred for the point {brief(bad)} and the step {step:g}"
+            self.refuses(expected, cause, "prox", bad, step)
 
     def value(self, x: Floats) -> float:
         return float(self.examiner.call("value", self.where, x))
@@ -285,8 +285,8 @@ class _Steps(Points):
         square, product = float((p - q) @ (p - q)), float((p - q) @ (x - y))
         ok = square <= product + 1e-9 * (1.0 + square)
         cause = "no proximal operator of a convex function moves two points apart: f is not convex, or this is not its prox"
-        told = f"|p - q|^2 <= <p - q, x - y> = {product:.9g}"
-        self.examiner.expect("non-expansive", ok, self.where, told, f"{square:.9g}", cause)
+        expected = f"|p - q|^2 <= <p - q, x - y> = {product:.9g}"
+        self.examiner.expect("non-expansive", ok, self.where, expected, f"{square:.9g}", cause)
 
     def examine_domain(self, x: Floats) -> None:
         inside = self.answer("prox", x, 0.0)
@@ -300,8 +300,8 @@ class _Steps(Points):
             product, f, g = float(u @ p), self.value(p), float(self.examiner.call("conjugate", self.where, u))
             ok = abs(f + g - product) <= 1e-9 * (1.0 + abs(f) + abs(g))
             cause = "a factor left out of the conjugate, f*(u) = max_x <u, x> - f(x), or that of another f than `value`"
-            told = f"f(p) + f*(u) = <p, u> = {product:.9g} at u = (x - p) / s"
-            self.examiner.expect("conjugacy", ok, self.where, told, f"{f + g:.9g}", cause)
+            expected = f"f(p) + f*(u) = <p, u> = {product:.9g} at u = (x - p) / s"
+            self.examiner.expect("conjugacy", ok, self.where, expected, f"{f + g:.9g}", cause)
         if self.given.conjugate_prox is not None:
             off = p + step * self.answer("conjugate_prox", x / step, 1.0 / step) - x
             ok = float(np.abs(off).max()) <= 1e-10 * (1.0 + float(np.abs(x).max()))

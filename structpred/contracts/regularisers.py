@@ -134,8 +134,8 @@ class _Case:
         examine_argmin(self.examiner, self.where, self.value, w, step, x, others)
         inside = self.prox(w, 0.0)
         cause = "a domain that prox(w, 0) does not lead into: for step 0 it gives the point of the domain next to w"
-        told = f"value(prox(w, 0)) at w = {brief(w)} to be finite"
-        self.examiner.expect("prox to the domain", np.isfinite(self.value(inside)), self.where, told, "inf", cause)
+        expected = f"value(prox(w, 0)) at w = {brief(w)} to be finite"
+        self.examiner.expect("prox to the domain", np.isfinite(self.value(inside)), self.where, expected, "inf", cause)
 
     def examine_tight(self, x: Floats, p: Floats, dual_map: DualMap | None) -> None:
         """x - p is a subgradient at p = prox(x, 1), so that r(p) + r*(x - p) = <x - p, p> (Moreau, Fenchel and Young)."""
@@ -151,9 +151,9 @@ class _Case:
             again = dual_map.weights(u)
             off = float(np.abs(again - p).max(initial=0.0))
             cause = "s, low or high of another r than `value` and `prox`: w = s (u - clip(u, low, high)) is the gradient of r*"
-            told = f"dual_map to lead from {brief(u)} to {brief(p)}, as prox does"
+            expected = f"dual_map to lead from {brief(u)} to {brief(p)}, as prox does"
             ok = off <= 1e-9 * (1.0 + float(np.abs(x).max(initial=0.0)))
-            self.examiner.expect("dual map", ok, self.where, told, again, cause)
+            self.examiner.expect("dual map", ok, self.where, expected, again, cause)
 
     def examine_bound(self, u: Floats, points: list[Floats]) -> tuple[float, float, float]:
         """(loss, lam, the bound): it is below the objectives at some points, and the same for u in pieces."""
@@ -211,11 +211,11 @@ class _Case:
     def bound(self, loss: float, lam: float, u: list[Floats]) -> float:
         return self.number("bound", "a number", "an array in place of its sum", loss, lam, u)
 
-    def number(self, method: str, told: str, cause: str, *args: Any) -> float:
+    def number(self, method: str, expected: str, cause: str, *args: Any) -> float:
         """What a method gives, if that is a number."""
         found = self.examiner.call(method, self.where, *args)
         number = isinstance(found, int | float | np.floating) and not np.isnan(found)
-        self.examiner.insist(method, number, self.where, f"{method} to give {told}", kind_of(found), cause)
+        self.examiner.insist(method, number, self.where, f"{method} to give {expected}", kind_of(found), cause)
         return float(found)
 
     def dual_map(self) -> DualMap:
@@ -257,9 +257,9 @@ class _Case:
             self.expect("squared norm", (float(w @ w), square), square, "squared_norm(w) = |w|^2", cause)
             self.expect("squared norm", (value, 0.5 * square), square, "half of squared_norm(w), value(w)", cause)
         if "gradient" in self.has:
-            told, gradient = self.examiner.call("gradient", self.where, w)
+            stated, gradient = self.examiner.call("gradient", self.where, w)
             cause = "a factor left out: it is (r(w), its gradient), of the same r as `value`"
-            self.expect("gradient", (value, float(told)), abs(value), "the value that gradient gives", cause)
+            self.expect("gradient", (value, float(stated)), abs(value), "the value that gradient gives", cause)
             h = self.rng.normal(size=self.dim)
             slope = (self.value(w + 1e-5 * h) - self.value(w - 1e-5 * h)) / 2e-5
             ok = abs(slope - float(gradient @ h)) <= 1e-5 * (1.0 + abs(slope) + abs(value))
@@ -293,8 +293,8 @@ class _Case:
             value, quadratic = self.value(w), changed.value([w])
             ok = value <= quadratic + 1e-9 * (1.0 + abs(value))
             cause = "scales that are not normalised: r(w) is the least of w^2 / (2 s) over all scales that are allowed"
-            told = f"value(w) of at most the sum of w^2 / (2 s), {quadratic:.9g}"
-            self.examiner.expect("rescale", ok, self.where, told, f"{value:.9g}", cause)
+            expected = f"value(w) of at most the sum of w^2 / (2 s), {quadratic:.9g}"
+            self.examiner.expect("rescale", ok, self.where, expected, f"{value:.9g}", cause)
 
 
 def _remembers(found: object, before: Floats) -> bool:

@@ -166,8 +166,8 @@ def examine_other_batches(examiner: Examiner, cases: list[ShapeCase]) -> None:
                 flat = _flat(given, np.int64 if plain == "parts" else np.float64)
                 found = examiner.call(name, where, flat, _ends(given), shapes)
                 found = found if isinstance(found, tuple) else (found,)
-                told = f"{name} to give {len(wanted)} arrays"
-                examiner.insist(rule, len(found) == len(wanted), where, told, found, "see the method's signature")
+                expected = f"{name} to give {len(wanted)} arrays"
+                examiner.insist(rule, len(found) == len(wanted), where, expected, found, "see the method's signature")
                 for answer, right in zip(found, wanted, strict=True):
                     same = np.array_equal(answer, right) and np.asarray(answer).dtype == right.dtype
                     examiner.expect(rule, same, where, f"{brief(right)}, one by one", answer, "offsets, or scratch kept")

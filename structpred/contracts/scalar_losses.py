@@ -87,14 +87,14 @@ class _Case:
     def numbers(self, method: str, *args: Floats) -> Floats:
         """What a method gives, if that is one finite number a sample."""
         found = self.examiner.call(method, "all pairs", *args)
-        told, cause = f"{method} to give one float64 a sample", "a single number, or another type of array"
+        expected, cause = f"{method} to give one float64 a sample", "a single number, or another type of array"
         right = isinstance(found, np.ndarray) and found.dtype == np.float64 and found.shape == args[0].shape
-        self.examiner.insist(method, right, "all pairs", told, kind_of(found), cause)
+        self.examiner.insist(method, right, "all pairs", expected, kind_of(found), cause)
         self.examiner.finite(found, "all pairs", method)
         return np.asarray(found)
 
     def each(self, rule: str, ok: npt.NDArray[np.bool_], expected: str, came: Floats, cause: str) -> None:
-        """One check a pair; the first that fails is told."""
+        """One check a pair; the first that fails is reported."""
         self.examiner.checked[rule] += len(self.z) - 1
         k = int(np.argmin(ok))
         self.examiner.expect(rule, bool(ok[k]), f"z = {self.z[k]:.6g}, y = {self.y[k]:.6g}", expected, f"{came[k]:.9g}", cause)
@@ -105,14 +105,14 @@ class _Case:
         room = 1e-9 * self.sizes / WIDTH * 1e-3 + 1e-9
         low, high = (self.values - below) / WIDTH - room, (above - self.values) / WIDTH + room
         cause = "the derivative of another function than `value`, a wrong sign, or one that is not convex"
-        told = "a derivative between the slopes to both sides"
-        self.each("derivative", (low <= slopes) & (slopes <= high), told, slopes, cause)
+        expected = "a derivative between the slopes to both sides"
+        self.each("derivative", (low <= slopes) & (slopes <= high), expected, slopes, cause)
         other = self.examiner.rng.permutation(z)
         chord = 0.5 * (self.values + self.numbers("value", other, self.y))
         middle = self.numbers("value", 0.5 * (z + other), self.y)
-        told = "half way between two scores at most the mean of their losses"
+        expected = "half way between two scores at most the mean of their losses"
         ok = middle <= chord + 1e-9 * (self.sizes + np.abs(chord))
-        self.each("convexity", ok, told, middle, "phi is not convex: its dual bounds nothing")
+        self.each("convexity", ok, expected, middle, "phi is not convex: its dual bounds nothing")
 
     def examine_smoothness(self) -> None:
         gamma, rng = self.loss.gamma, self.examiner.rng
@@ -123,8 +123,8 @@ class _Case:
             other = self.z + rng.normal(size=len(self.z)) * rng.choice([1e-3, 0.1, 10.0], len(self.z))
             change = np.abs(self.numbers("derivative", other, self.y) - self.slopes)
             most = np.abs(other - self.z) / gamma
-            told = f"a derivative that changes by at most |z - z'| / gamma, gamma = {gamma:g}"
-            self.each("smoothness", change <= most * (1.0 + 1e-9) + 1e-12, told, change, "a gamma that is too large")
+            expected = f"a derivative that changes by at most |z - z'| / gamma, gamma = {gamma:g}"
+            self.each("smoothness", change <= most * (1.0 + 1e-9) + 1e-12, expected, change, "a gamma that is too large")
 
     def dual_table(self) -> DualTable:
         found = self.examiner.call("dual_table", "all targets", self.y)
@@ -137,17 +137,17 @@ class _Case:
     def examine_dual(self, table: DualTable) -> None:
         z, a = self.z, -self.slopes
         excess = self.values + self.conjugate(a) + z * a
-        told = "phi(z) + phi*(-a) + z a = 0 at a = -derivative(z)"
+        expected = "phi(z) + phi*(-a) + z a = 0 at a = -derivative(z)"
         cause = "the table, or `value`, of another function: phi*(-a) = max_z -a z - phi(z)"
-        self.each("conjugate is tight", np.abs(excess) <= 1e-9 * self.sizes, told, excess, cause)
+        self.each("conjugate is tight", np.abs(excess) <= 1e-9 * self.sizes, expected, excess, cause)
         least, most = np.maximum(table.low, a - 5.0), np.minimum(table.high, a + 5.0)
         old = np.clip(self.examiner.rng.normal(size=len(z)), table.low, table.high)
         tried = [least + share * (most - least) for share in SHARES] + [old]
         known = [(trial, self.conjugate(trial)) for trial in tried]
         for trial, value in known:
             excess = self.values + value + z * trial
-            told = "phi(z) + phi*(-a) + z a >= 0 for every a (Fenchel and Young)"
-            self.each("Fenchel and Young", excess >= -1e-9 * self.sizes, told, excess, cause)
+            expected = "phi(z) + phi*(-a) + z a >= 0 for every a (Fenchel and Young)"
+            self.each("Fenchel and Young", excess >= -1e-9 * self.sizes, expected, excess, cause)
         for q in STEEP:
             self.examine_step(table, old, q, known)
 
@@ -158,10 +158,10 @@ class _Case:
         self.each("dual step", (new >= table.low) & (new <= table.high), "a step within the interval", new, cause)
         near = [np.clip(new + step, table.low, table.high) for step in (-1e-4, 1e-4)]
         best = self.gained(new, self.conjugate(new), old, q)
-        told = f"no a with more of -phi*(-a) - z (a - old) - {q:g}/2 (a - old)^2"
+        expected = f"no a with more of -phi*(-a) - z (a - old) - {q:g}/2 (a - old)^2"
         for trial, value in (*known, *((trial, self.conjugate(trial)) for trial in near)):
             ok = best >= self.gained(trial, value, old, q) - 1e-9 * (self.sizes + q * (1.0 + np.abs(self.slopes)) ** 2)
-            self.each("dual step", ok, told, new, "the step of another conjugate, or of another curvature q")
+            self.each("dual step", ok, expected, new, "the step of another conjugate, or of another curvature q")
 
     def gained(self, a: Floats, conjugate: Floats, old: Floats, q: float) -> Floats:
         return -conjugate - self.z * (a - old) - 0.5 * q * (a - old) ** 2

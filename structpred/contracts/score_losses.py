@@ -86,8 +86,8 @@ def check_layer(layer: Layer, *, shapes: Iterable[Shape] | None = None, seed: in
             one, two, both = (examiner.ask(here.pull, "the pull-back", g) for g in (bar, other, bar - 2.0 * other))
             examiner.numbers(one, case.batch.size, "the pull-back", "pull")
             if layer.smooth:
-                told, cause = "a linear map, the same in each call", "something is kept, or drawn, in the pull-back"
-                examiner.near("linear", both, one - 2.0 * two, "the pull-back", told, cause, 1e-6)
+                expected, cause = "a linear map, the same in each call", "something is kept, or drawn, in the pull-back"
+                examiner.near("linear", both, one - 2.0 * two, "the pull-back", expected, cause, 1e-6)
                 case.pairs.append((dots(ahead.mu - behind.mu, bar) / (2.0 * WIDTH), dots(one, way)))
         case.compare("pull-back")
 
@@ -121,6 +121,6 @@ class _Case:
         wrong = np.abs(slopes - found) > 1e-4 * (1.0 + np.abs(slopes))
         for k in range(wrong.shape[1]):
             at, cause = int(wrong[:, k].argmax()), "the derivative of another function, or a factor or sign left out"
-            told = f"the difference quotient {slopes[at, k]:.9g}"
-            self.examiner.expect(rule, wrong[:, k].sum() < TIMES / 2, f"instance {k}", told, f"{found[at, k]:.9g}", cause)
+            expected = f"the difference quotient {slopes[at, k]:.9g}"
+            self.examiner.expect(rule, wrong[:, k].sum() < TIMES / 2, f"instance {k}", expected, f"{found[at, k]:.9g}", cause)
         return None

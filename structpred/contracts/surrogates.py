@@ -85,11 +85,11 @@ class _Case:
                 where, size = f"sample {i}, weights {k}", 1.0 + abs(step.violation)
                 size += float(np.abs(self.weights[k][step.difference.indices]) @ np.abs(step.difference.values))
                 ok = step.violation - 1e-7 * size <= values[i] <= step.bound + 1e-7 * size
-                told, cause = (
+                expected, cause = (
                     f"violation <= values <= bound, {step.violation:.9g} to {step.bound:.9g}",
                     "another function than `term`",
                 )
-                expect("values", ok, where, told, float(values[i]), cause)
+                expect("values", ok, where, expected, float(values[i]), cause)
                 ok, cause = negative or values[i] >= -1e-7 * size, "a constant left out; else set may_be_negative = True"
                 expect("negative", ok, where, "a value >= 0", float(values[i]), cause)
                 constants[i] = step.violation + self.product(k, step)
@@ -109,9 +109,9 @@ class _Case:
         cause = "a slope of another function, or one that is not convex (set convex = False)"
         for k, values in enumerate(self.values if convex else ()):
             low = constant - self.product(k, step)
-            told = f"a tangent below the value at weights {k}, {values[i]:.9g}"
+            expected = f"a tangent below the value at weights {k}, {values[i]:.9g}"
             ok = low <= values[i] + 1e-9 * (size + abs(low) + abs(values[i]))
-            self.examiner.expect("tangents", ok, where, told, f"{low:.9g}", cause)
+            self.examiner.expect("tangents", ok, where, expected, f"{low:.9g}", cause)
 
     def examine_sums(self, k: int, constants: Floats) -> None:
         """What the surrogate says of many samples at once."""

@@ -87,8 +87,8 @@ class _Run:
         """What the trainer would return."""
         found, task = self.ask("weights", where, state), self.problem.task
         right = isinstance(found, np.ndarray) and found.shape == (task.dim,) and found.dtype == task.dtype
-        told = f"weights of length {task.dim}, {task.dtype}"
-        self.examiner.insist("weights", right, f"after {where}", told, kind_of(found), "intercepts, or another type")
+        expected = f"weights of length {task.dim}, {task.dtype}"
+        self.examiner.insist("weights", right, f"after {where}", expected, kind_of(found), "intercepts, or another type")
         self.examiner.finite(found, f"after {where}", "weights")
         return np.array(found)
 
@@ -112,7 +112,7 @@ class _Run:
         return w, primal, dual
 
     def examine_copies(self, state: Any, where: str, n_pass: int, w: Floats, *bounds: float | None) -> None:
-        """States from a checkpoint, which go on alike; and one that is given up."""
+        """States from a checkpoint, which go on alike; and one that is abandoned."""
         near, cause, ends = self.examiner.near, "something that changes and is not in the state", []
         like = [self.ask("state_after", where, self.ask("init_state", where), n_pass + 1) for _ in range(3)]
         dim = self.trainer.state_dim(self.problem)

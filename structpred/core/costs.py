@@ -17,7 +17,7 @@ from structpred.errors import LossError, ParameterError, StructpredError
 from structpred.runtime.moved import renamed
 from structpred.runtime.ranges import ends_of
 
-#: dense part costs of all instances are kept if they take at most so many bytes, else they are computed again at each call
+#: dense part costs of all instances are kept if they take at most this number of bytes, else they are computed again at each call
 KEPT_BYTES = 1 << 28
 #: one grid of label costs for many instances: where the positions of each begin, its number of labels, true labels, and of each
 #: position the row of its costs and their weight, and the table of costs. Empty table: every label but the true one costs one

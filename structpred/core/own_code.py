@@ -36,14 +36,14 @@ def raised(error: BaseException) -> str:
     ...     raised(error)
     'ValueError: 7 is not in list'
     """
-    told = " ".join(f"{type(error).__name__}: {error}".split())
+    message = " ".join(f"{type(error).__name__}: {error}".split())
     places = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)][1:]
     called = [place for place in places if not place[0].startswith(_OURS)] or places
     if not called:
-        return told  # the call itself failed: its arguments do not fit, say
+        return message  # the call itself failed: its arguments do not fit, say
     folder = os.path.dirname(called[0][0])
     file, line = next(place for place in reversed(called) if place[0].startswith(folder))
-    return f"{told} ({file}, line {line})"
+    return f"{message} ({file}, line {line})"
 
 
 def own_code(thing: object, depth: int = _DEPTH) -> frozenset[Any]:

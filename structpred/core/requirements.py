@@ -38,7 +38,7 @@ def require(
     """Raise MissingCapabilityError unless `oracle` has every method of `needs`; a tuple means any one of them.
 
     `having` replaces the oracle's own list (a task may give up some of its oracle's methods). family: of what the oracle is one.
-    advice: a sentence to end with; where there is one, people are not told to write methods into files of this package.
+    advice: a sentence to end with; where there is one, people are not asked to write methods into files of this package.
 
     >>> require(("argmax", ("marginals", "kbest")), object(), "trainer X", frozenset({"argmax", "kbest"}))
     """

@@ -62,13 +62,13 @@ class Certificate:
             unchecked = " Own classes took part that were not checked." if self.checked is False else ""
             if share <= 1.0:
                 return f"The training objective is optimal to {share:.3g} %. More passes can hardly lower it.{unchecked}"
-            told = f"the optimum of the training objective is at most {share:.3g} % below what was reached"
+            bounds = f"the optimum of the training objective is at most {share:.3g} % below what was reached"
             if share >= 100.0:  # "121 % below" says nothing of an objective that cannot be negative
-                told = f"the optimum of the training objective lies between {self.dual:.3g} and {self.primal:.3g}"
+                bounds = f"the optimum of the training objective lies between {self.dual:.3g} and {self.primal:.3g}"
             advice = "Scores usually settle long before this gap closes."
             if share > 50.0:
                 advice = "That says little of these weights: train longer, or judge them by their scores on new data."
-            return f"The bounds hold: {told}. {advice}{unchecked}"
+            return f"The bounds hold: {bounds}. {advice}{unchecked}"
         if self.primal is None:
             why = "no objective was computed"
         elif self.local:

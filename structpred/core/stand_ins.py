@@ -1,4 +1,4 @@
-"""Faster methods that stand in for plain ones: only where they do the same, so not for what a subclass changed."""
+"""Faster methods that replace plain ones: only where they do the same, so not for what a subclass changed."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -16,7 +16,7 @@ from structpred.errors import ParameterError
 #: Properties of an arc: its direction; direction and distance (in classes); the number of verbs, of punctuation, or of both and
 #: of conjunctions between its ends (0, 1, more), with the direction.
 ARC_PROPERTIES = ("", "direction", "distance", "verbs", "punctuation", "between")
-#: The first so many depend on the positions of the ends alone: with attributes of one end they are scored a word, not an arc.
+#: How many, from the first, depend on positions of the ends alone: with attributes of one end they are scored a word, not an arc.
 POSITIONAL = 3
 
 #: what the features are called that look at each tag between the ends

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from structpred.data.tokens import FeatureIndex
 
-#: so many names at once are looked up in a table
+#: from this number of names on they are looked up in a table
 MANY = 1 << 12
 _END = "\n" * 8  # kernels read eight bytes at a time
 

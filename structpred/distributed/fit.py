@@ -76,7 +76,7 @@ def fit(
     dev : tuple, optional
         Held-out data (X, y), scored here.
     every : int
-        The states that shards keep (`"bcfw"`, `"oeg"`, and the rounds before `"lbfgs"`) go to the store in every so many rounds.
+        The states that shards keep (`"bcfw"`, `"oeg"`, and the rounds before `"lbfgs"`) go to the store once in `every` rounds.
         Where it is larger, less is written, and a worker that takes a shard over, or has no memory for its state, runs up to
         every - 1 of its rounds again. The bits are the same. A run is resumed with the `every` that it began with.
 
@@ -191,7 +191,7 @@ def _begin(
 ) -> tuple[Any, Plan, Columns, list[tasks.Facts], tasks.Objective]:
     """Read all shards, agree, and build their tasks where they stay. prints: filled by the first stage of a model.
 
-    Returns what the shards agreed on, how the run goes on, the weights that occur in them, their facts, and what is minimised.
+    Returns what the shards agreed on, how the run continues, the weights that occur in them, their facts, and what is minimised.
     """
     bare = type(model)(**{**model.get_params(deep=False), "callbacks": None, "checkpoint": None, "resume": False})
     spec = tasks.Spec(tuple(shards), bare, sharding, prints=tuple(prints))

@@ -22,7 +22,7 @@ class Plan(NamedTuple):
     """How a trainer runs over shards.
 
     name: of its tasks. goal: the trainer whose objective is minimised. trainer: the one of a shard. way: what a shard does in a
-    round; None where sums alone are asked for. seed: of the order of visits. loop: what the loop runs, from the rounds.
+    round; None where sums alone are asked for. seed: of the order of instances. loop: what the loop runs, from the rounds.
     gathers: whether the loop asks for the piece of each instance.
     """
 
@@ -82,7 +82,7 @@ def _warm(trainer: WarmStart, seed: int) -> Plan:
 
 
 def _sharded(trainer: Trainer, seed: int) -> ShardedTrainer:
-    """The trainer over shards; how many there are is told by the data."""
+    """The trainer over shards; the data say how many there are."""
     if isinstance(trainer, ShardedTrainer):
         return trainer
     if hasattr(trainer, "own_sum"):

@@ -141,7 +141,7 @@ def _digest(path: str) -> str:
 
 
 def _completed(client: Any, job: Job, work: dict[int, tuple[Any, str]]) -> Iterator[tuple[int, Part]]:
-    """Parts as they are complete. The error of one that fails is raised, with the shard's number; the rest is given up."""
+    """Parts as they are complete. The error of one that fails is raised, with the shard's number; the rest is cancelled."""
     from distributed import as_completed
     from distributed.protocol.pickle import dumps
 

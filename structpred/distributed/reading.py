@@ -146,9 +146,9 @@ def read_shard(shard: Shard, first: Print | None) -> tuple[Loaded, Print]:
     parts = {"labels": data.y, "features": data.X, "weights": (data.sample_weight, data.token_weight)}
     found = {"content": data.fingerprint} if data.fingerprint else {name: _digest(part) for name, part in parts.items()}
     now = {"rows": str(n), **found}
-    if first is not None and (told := [name for name in first if first[name] != now.get(name)]):
+    if first is not None and (news := [name for name in first if first[name] != now.get(name)]):
         raise DataError(
-            f"expected what the first read gave ({first['rows']} rows), got other {', '.join(told)} ({now['rows']} rows): shards "
+            f"expected what the first read gave ({first['rows']} rows), got other {', '.join(news)} ({now['rows']} rows): shards "
             "are read again to be trained on, and by workers that take them over. Is a file being written, or a function random?"
         )
     return data, now
@@ -176,12 +176,12 @@ def _digest(value: Any) -> str:
         value = [list(value.nodes(data=True)), list(value.edges(data=True))]
     if isinstance(value, Mapping | Set):
         value = list(value.items()) if isinstance(value, Mapping) else list(value)
-        told = sorted(_repr(one) for one in value)
+        described = sorted(_repr(one) for one in value)
     elif isinstance(value, Sequence) and not isinstance(value, str | bytes):
-        told = [_repr(one) for one in value]
+        described = [_repr(one) for one in value]
     else:
-        told = [repr(value) if type(value) in _PLAIN or isinstance(value, np.generic) else type(value).__qualname__]
-    return hashlib.sha256("\n".join(told).encode("utf-8", "backslashreplace")).hexdigest()
+        described = [repr(value) if type(value) in _PLAIN or isinstance(value, np.generic) else type(value).__qualname__]
+    return hashlib.sha256("\n".join(described).encode("utf-8", "backslashreplace")).hexdigest()
 
 
 def _repr(value: Any) -> str:

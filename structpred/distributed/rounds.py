@@ -82,7 +82,7 @@ class Rounds:
     def added(
         self, what: str, each: Callable[..., Any], *args: Any, last: Callable[..., Any], closing: Any = ()
     ) -> Iterator[Any]:
-        """The reports each(job, k, *args) of every shard added up: the value of last(job, *closing, n, ends, *told).
+        """The reports each(job, k, *args) of every shard added up: the value of last(job, *closing, n, ends, *kept).
 
         The sums are `sum.n` of the store, in slices with these ends, until the context ends. A report is cut where it is, each
         worker adds a slice of the reports of some shards as soon as these are there, and they are dropped: memory holds some
@@ -93,7 +93,7 @@ class Rounds:
         def submit(job: tasks.Job, label: str, owners: Owners) -> list[Any]:
             n, futures = f"{self.token}-{job.number}", self._each(job, label, owners, each, args)
             closers: Owners = sorted({owner for owner in owners if owner is not None}) or [None]
-            told = []
+            kept = []
             for j, (start, stop) in enumerate(zip([0, *ends], ends, strict=False)):
                 total, by = None, closers[j % len(closers)]
                 cuts = [
@@ -103,8 +103,8 @@ class Rounds:
                 for k in range(0, len(cuts), TOGETHER):
                     own, key = cuts[k : k + TOGETHER], f"{label}-add{j}-from{k}"
                     total = self._submit(key, sums.add, job, k, start, stop, total, *own, owner=by, priority=2)
-                told.append(self._submit(f"{label}-keep{j}", sums.keep, job, n, start, total, owner=by))
-            return [*told, self._submit(f"{label}-close", last, job, *closing, n, ends, *told)]
+                kept.append(self._submit(f"{label}-keep{j}", sums.keep, job, n, start, total, owner=by))
+            return [*kept, self._submit(f"{label}-close", last, job, *closing, n, ends, *kept)]
 
         try:
             yield self._run(what, submit, 1)[0]
@@ -154,7 +154,7 @@ class Rounds:
         )
 
     def _wait(self, future: Any, label: str) -> Any:
-        """The value; a signal ends the wait where the trainer says that its step may be given up. label: how the keys begin."""
+        """The value; a signal ends the wait where the trainer says that its step may be abandoned. label: how the keys begin."""
         done, idle = threading.Event(), 0
         future.add_done_callback(lambda _: done.set())
         looked = peopled = time.monotonic()

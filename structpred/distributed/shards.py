@@ -70,7 +70,7 @@ class DelayedShard(Shard):
             if not isinstance(sample, tuple | list) or len(sample) not in (2, 3, 4) or len(sample) != len(samples[0]):
                 raise DataError(
                     f"{self}: sample {i}: expected a pair (x, its y), or (x, its y, its weight), or also the weights of its "
-                    f"tokens, as in all, got {_told(sample)}"
+                    f"tokens, as in all, got {_kind_of(sample)}"
                 )
         X, y, *weights = map(list, zip(*samples, strict=True)) if samples else ([], [])
         return Loaded(X, y, "", *weights)
@@ -84,13 +84,13 @@ def loaded(found: Any, name: str) -> Loaded:
     """What a function of the user returned; DataError unless it is (X, y), perhaps with one or both kinds of weights."""
     if not isinstance(found, tuple | list) or len(found) not in (2, 3, 4):
         raise DataError(
-            f"{name}: expected a pair (X, y), (X, y, sample_weight) or (X, y, sample_weight, token_weight), got {_told(found)}"
+            f"{name}: expected a pair (X, y), (X, y, sample_weight) or (X, y, sample_weight, token_weight), got {_kind_of(found)}"
         )
     X, y, *weights = found
     return Loaded(X, y, "", *weights)
 
 
-def _told(value: Any) -> str:
+def _kind_of(value: Any) -> str:
     return f"{type(value).__name__} of {len(value)}" if isinstance(value, tuple | list) else type(value).__name__
 
 

@@ -9,7 +9,7 @@ from structpred.core.sparse import SparseVector
 from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.distributed.store import read_once
-from structpred.distributed.tasks import Job, Told, part_of, place_of
+from structpred.distributed.tasks import Job, ReportNumbers, part_of, place_of
 from structpred.task.steps import Step
 from structpred.task.terms import running_sum
 from structpred.trainers.lbfgs import random_features, squared_gradients
@@ -83,9 +83,9 @@ def _weights(job: Job, part: Part, n: str) -> Floats:
     return found if part.at is None else part.at.of(found)
 
 
-def sums_of(job: Job, n: str, ends: Sequence[int], *told: Told) -> tuple[list[float], str, Sequence[int]]:
+def sums_of(job: Job, n: str, ends: Sequence[int], *kept: ReportNumbers) -> tuple[list[float], str, Sequence[int]]:
     """The sums of the numbers, and where those of the vectors are in the store."""
-    return [running_sum(column) for column in told[0].numbers.T], n, ends
+    return [running_sum(column) for column in kept[0].numbers.T], n, ends
 
 
 def cut(job: Job, k: int, start: int, stop: int, report: Report) -> Report:
@@ -108,8 +108,8 @@ def add(job: Job, first: int, start: int, stop: int, before: Report | None, *rep
     return Report(tuple(changes), numbers if before is None else np.concatenate([before.numbers, numbers]))
 
 
-def keep(job: Job, n: str, start: int, total: Report) -> Told:
+def keep(job: Job, n: str, start: int, total: Report) -> ReportNumbers:
     """Write the sums, vector j as `sum.n.j.start`."""
     for j, change in enumerate(total.changes):
         job.store.write_vector(f"sum.{n}.{j}.{start}", cast(Floats, change))
-    return Told(len(total.changes), total.numbers)
+    return ReportNumbers(len(total.changes), total.numbers)

@@ -108,7 +108,7 @@ class Closed(NamedTuple):
     dual: float | None
 
 
-class Told(NamedTuple):
+class ReportNumbers(NamedTuple):
     """What of all reports is no vector. n_vectors: how many a report has. numbers: those of every shard, a row each."""
 
     n_vectors: int
@@ -263,8 +263,8 @@ def build(job: Job, k: int) -> Facts:
         task, columns = held.task, held.columns
         sizes = np.array(columns[1:4])
         job.store.write(f"rows.{k}", {"sizes": sizes} if columns.rows is None else {"sizes": sizes, "rows": columns.rows})
-        told = task.fingerprint(), len(task), str(task.dtype), bool(task.certified), running_sum(task.sample_weight)
-        return Facts(*told, is_partial(task), columns._replace(rows=None), held.checked)
+        facts = task.fingerprint(), len(task), str(task.dtype), bool(task.certified), running_sum(task.sample_weight)
+        return Facts(*facts, is_partial(task), columns._replace(rows=None), held.checked)
 
 
 def sample_weight(job: Job, k: int) -> Floats:
@@ -316,12 +316,12 @@ def advance(job: Job, k: int, t: int) -> Report:
         return report
 
 
-def close(job: Job, t: int, n: str, ends: Sequence[int], *told: Told) -> Closed:
+def close(job: Job, t: int, n: str, ends: Sequence[int], *kept: ReportNumbers) -> Closed:
     """End round t with the sums of `n`; -1 are those of `begin`."""
     store, way = job.store, _way(job)
     before = None if t < 0 else store.read_common(f"common.{t}")
-    changes = tuple(store.read_sum(f"{n}.{j}", ends) for j in range(told[0].n_vectors))
-    after = way.close(before, Totals(changes, told[0].numbers))
+    changes = tuple(store.read_sum(f"{n}.{j}", ends) for j in range(kept[0].n_vectors))
+    after = way.close(before, Totals(changes, kept[0].numbers))
     digest = store.write_common(f"common.{t + 1}", after)
     store.remove(f"common.{t - job.every}")  # no state that is needed is that old
     assert job.spec.objective is not None
@@ -334,7 +334,7 @@ def _way(job: Job) -> Way:
 
 
 def _keep_state(job: Job, k: int, held: Held) -> None:
-    """In the store, every so many rounds; in memory where there is room: all states may be far larger than the data."""
+    """In the store, once in `job.every` rounds; in memory where there is room: all states may be far larger than the data."""
     if held.state is None:
         return
     if held.t == _stored(job, held.t):

@@ -114,9 +114,9 @@ def confusion_lines(found: Sequence[Confusion], tokens: Sequence[Sequence[Any]] 
     """Confusions as a table, with the tokens around the first places where they are given."""
     if not found:
         return ["no token is wrong"]
-    told = [", ".join(c.examples(tokens)) if tokens is not None else _numbers(c) for c in found]
+    shown = [", ".join(c.examples(tokens)) if tokens is not None else _numbers(c) for c in found]
     rows = [
-        (str(c.n), cut(str(c.gold), 30), cut(str(c.predicted), 30), cut(text, 100)) for c, text in zip(found, told, strict=True)
+        (str(c.n), cut(str(c.gold), 30), cut(str(c.predicted), 30), cut(text, 100)) for c, text in zip(found, shown, strict=True)
     ]
     return aligned(("tokens", "gold", "predicted", "for example"), rows, numbers=1)
 
@@ -175,8 +175,8 @@ class Evaluation(Shown):
                 str(key): {**dataclasses.asdict(c), "precision": c.precision, "recall": c.recall, "f1": c.f1}
                 for key, c in figures[name].items()
             }
-        told = [dataclasses.replace(c, gold=str(c.gold), predicted=str(c.predicted)) for c in self.confusions]
-        return {**figures, "confusions": [dataclasses.asdict(c) for c in told]}
+        shown = [dataclasses.replace(c, gold=str(c.gold), predicted=str(c.predicted)) for c in self.confusions]
+        return {**figures, "confusions": [dataclasses.asdict(c) for c in shown]}
 
     def to_json(self) -> str:
         """Return `to_dict` as one line of JSON."""

@@ -25,13 +25,13 @@ from structpred.runtime.ranges import picked
 
 _kernels = later("structpred.features._arc_block_kernels")
 
-#: so many arcs, of one sentence or of several short ones, are scored together, one template after the other
+#: how many arcs, of one sentence or of several short ones, are scored together, one template after the other
 ARCS = 1 << 15
 #: working memory and compiled code of a feature map
 _MADE_AGAIN = ("_scratch", "_prepared", "_kept")
-#: several sentences have at most so many words and roots together
+#: the most words and roots that several sentences have together
 COLUMNS = 1 << 11
-#: loops over heads run in whole vectors of so many: what they write to has room for one more
+#: loops over heads run in whole vectors of this length: what they write to has room for one more
 VECTOR = 8
 
 

@@ -13,7 +13,7 @@ from structpred.io.text import quoted
 _MAX_DIGITS = 15
 #: bytes that are cut into tokens at a time: all tokens at once take twenty times what the file does
 _PIECE = 1 << 20
-#: so many numbers are faster one by one than as an array
+#: up to this number of numbers are faster one by one than as an array
 _FEW = 4
 _INFINITY = float("inf")
 _TOKEN = re.compile(rb"\S+")

@@ -76,7 +76,7 @@ class ExpectedCost(Loss):
                 except Exception as error:
                     raise LossError(f"sample {i}: cost raised {raised(error)}") from error
                 if not np.isfinite(known[key]):
-                    told = f"the cost of the output {labels[:20].tolist()} is {known[key]}; costs must be finite"
-                    raise DataError(f"sample {i}: {told}")
+                    problem = f"the cost of the output {labels[:20].tolist()} is {known[key]}; costs must be finite"
+                    raise DataError(f"sample {i}: {problem}")
             costs[j] = known[key]
         return costs

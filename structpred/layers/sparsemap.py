@@ -87,7 +87,7 @@ class SparseMAPLoss(_Projecting, Loss):
         The gap of an answer in proportion to the terms that cancel in it; see `structpred.projections.lockstep`.
     max_cache : int
         Bytes of active outputs that are kept for the ids of a call, for warm starts. They are part of the state (`get_state`), so
-        that a run which goes on has the same bits; never of a model file.
+        that a run which continues has the same bits; never of a model file.
     warm : bool
         False: every call starts cold, so that equal inputs give equal bits; True: they agree to the gap.
 

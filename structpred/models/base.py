@@ -73,7 +73,7 @@ class StructuredEstimator(Estimator, ABC):
     check_every : int
         Passes between computations of the certificate.
     patience : int, optional
-        Stop after so many passes without a better score on the `dev` data of fit.
+        Stop after this number of passes without a better score on the `dev` data of fit.
     callbacks : callable or list of callables, optional
         Called with each row of the history; True stops.
     checkpoint : path, optional
@@ -81,7 +81,7 @@ class StructuredEstimator(Estimator, ABC):
     resume : bool
         Continue from the checkpoint.
     random_state : int or RandomState, optional
-        Seeds the order of visits; None means 0.
+        Seeds the order of instances; None means 0.
     regulariser : str or Regulariser, optional
         What takes the place of 1/2 |w|^2: "l1" (beside it), or an object such as ``L1(0.1)``; None: that of the trainer, which is
         1/2 |w|^2 itself for most. A trainer that cannot minimise it refuses it.
@@ -287,7 +287,7 @@ class StructuredEstimator(Estimator, ABC):
         return self._default if self.trainer is None else self.trainer
 
     def _default_for(self, task: TaskLike) -> str:
-        """The trainer where none is named. Searches of slack rescaling are dear: corners that were found are used again."""
+        """The trainer where none is named. Searches of slack rescaling are expensive: corners that were found are used again."""
         slack = self.surrogate == "slack" or hasattr(self.surrogate, "search")
         return "corrective" if slack and self._is_plain(task) else "bcfw"
 

@@ -136,8 +136,8 @@ class Explanation:
 
     def _heading(self) -> list[str]:
         if self.against is None:
-            return [f"score {self.score:.6g} of {_told(self.output)}"]
-        return [_told(self.output), "against", _told(self.against), f"by {self.score:.6g}"]
+            return [f"score {self.score:.6g} of {_shown(self.output)}"]
+        return [_shown(self.output), "against", _shown(self.against), f"by {self.score:.6g}"]
 
     def _head(self) -> tuple[str, ...]:
         return (*_HEAD, self.unit, "label" if self.unit != "word" else "arc or relation", "feature")
@@ -186,7 +186,7 @@ def _plain(output: Any) -> Any:
     return {"heads": output.heads.tolist(), "labels": output.labels} if isinstance(output, Tree) else list(output)
 
 
-def _told(output: Any) -> str:
+def _shown(output: Any) -> str:
     """An output on one line."""
     if isinstance(output, Tree):
         labels = output.labels or [""] * len(output.heads)

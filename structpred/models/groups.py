@@ -57,8 +57,8 @@ def with_pruning(problem: Problem, result: Result) -> Result:
     norms = group_norms(result.weights, result.groups) if space is None else space.norms(result.weights)
     small = shares(norms) <= SMALL
     _, without = pruned(problem, result.weights, result.certificate, ~small)
-    told = {"small_groups": small.astype(np.float64), "bounds_without": np.array([without.primal, without.dual])}
-    return replace(result, report={**result.report, **told})
+    facts = {"small_groups": small.astype(np.float64), "bounds_without": np.array([without.primal, without.dual])}
+    return replace(result, report={**result.report, **facts})
 
 
 def pruned(problem: Problem, weights: Vector, certificate: Certificate, kept: npt.ArrayLike) -> tuple[Vector, Certificate]:

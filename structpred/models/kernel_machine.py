@@ -252,7 +252,7 @@ class KernelMachine(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
 
     @classmethod
     def _expanded(cls, head: dict[str, Any], bundle: Bundle, outputs: int) -> Self:
-        """The machine of a file, with its expansion for so many outputs."""
+        """The machine of a file, with its expansion for this number of outputs."""
         solver, kernel = head["solver"], _read_kernel(head["fitted_kernel"], bundle.arrays, head["n_features"])
         if isinstance(solver, dict):
             solver = {kind.__name__: kind for kind in solvers(cls._SOLVER).values()}[solver["class"]](**solver["settings"])

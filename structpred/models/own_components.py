@@ -80,10 +80,10 @@ def check_own(components: Iterable[Component], wanted: bool) -> bool | None:
         try:
             one.check()
         except Exception as error:
-            kind, told = (type(error), error) if isinstance(error, StructpredError) else (OracleError, raised(error))
+            kind, message = (type(error), error) if isinstance(error, StructpredError) else (OracleError, raised(error))
             raise kind(
                 f"training has not begun: the {one.role} {type(one.thing).__name__} does not keep its contract "
-                f"(check_components=False trains without this check)\n{told}"
+                f"(check_components=False trains without this check)\n{message}"
             ) from error
         _PASSED.add(key)
     return bool(wanted) if own else None

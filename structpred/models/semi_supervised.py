@@ -44,7 +44,7 @@ class SemiSupervisedSVM(KernelMachine):
         "staged", "branch_and_bound", "pdm", "ao", "cccp", "gradient", "local_search", "annealing", "printed_pdm", or an
         object such as ``BranchAndBound(max_inner=1_000_000)``.
     n_components : int, optional
-        For many points: so many of them at random are landmarks, whose similarities are features in place of the kernel matrix
+        For many points: how many of them, at random, are landmarks, whose similarities replace the kernel matrix as features
         (Nystroem's method); b is then regularised, too, as it is with random features. Memory: 8 n n_components bytes; None:
         8 n^2 bytes.
     random_state : int or RandomState, optional

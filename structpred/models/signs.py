@@ -27,7 +27,7 @@ SignSetting = Mapping[str, int] | npt.ArrayLike
 
 #: between the two parts of a name: what is seen, and the label that it speaks for
 ARROW = " -> "
-#: so many names are looked at for one that may have been meant
+#: how many names are looked at for one that may have been meant
 _LOOKED_AT = 20_000
 
 
@@ -214,7 +214,7 @@ def signs_from(report: Mapping[str, npt.NDArray[np.float64]], dim: int) -> Signs
 
 
 def check_report(report: Mapping[str, npt.NDArray[np.float64]], dim: int) -> None:
-    """Raise ValueError where what a file says of signs does not fit so many weights."""
+    """Raise ValueError where what a file says of signs does not fit this number of weights."""
     for name in ("signs", "binding"):
         if name in report:
             rows = report[name]
@@ -255,12 +255,12 @@ def _matching(pattern: str, names: Sequence[str], place_of: Mapping[str, int]) -
 def _unknown(pattern: str, tables: Sequence[NameTable]) -> ParameterError:
     """What there is, and what may have been meant."""
     if not tables:
-        return ParameterError(f"signs: these weights have no names, so that {_told(pattern)} means none; give an array")
+        return ParameterError(f"signs: these weights have no names, so that {_shown(pattern)} means none; give an array")
     left, arrow, right = pattern.rpartition(ARROW)
     known = next((table for table in tables if arrow and next(table.places(left), None) is not None), None)
     if known is not None:
         hint = did_you_mean(right, known.columns) or f"; labels are {', '.join(map(repr, known.columns[:10]))}"
-        return ParameterError(f"signs: no weight is called {_told(pattern)}{hint}")
+        return ParameterError(f"signs: no weight is called {_shown(pattern)}{hint}")
     rows = [name for table in tables for name in table.rows[:_LOOKED_AT]][:_LOOKED_AT]
     hint = did_you_mean((left if arrow else pattern).replace("*", ""), rows)
     last = tables[-1]
@@ -268,10 +268,10 @@ def _unknown(pattern: str, tables: Sequence[NameTable]) -> ParameterError:
     ends = last.start + (len(last.rows) - 1) * last.row_step + (max(len(last.columns), 1) - 1) * last.column_step
     names.append(last.name(ends + last.parts[0][0]))
     listed = " to ".join(repr(found[0]) for found in names if found is not None)
-    return ParameterError(f"signs: no weight is called {_told(pattern)}; there are {listed}{hint}")
+    return ParameterError(f"signs: no weight is called {_shown(pattern)}; there are {listed}{hint}")
 
 
-def _told(pattern: str) -> str:
+def _shown(pattern: str) -> str:
     """A pattern in a message, with the line of the file that it is from."""
     where = getattr(pattern, "where", "")
     return f"{pattern!r} ({where})" if where else repr(pattern)
@@ -281,5 +281,5 @@ def _conflict(weight: int, claimed: Sequence[str], signs: Mapping[str, int], tab
     """Which weight, and the first and the last of the patterns that say something of it."""
     name, _ = name_of(weight, tables)
     about = [pattern for pattern in claimed if any(weight in at for table in tables for at, _ in table.places(pattern))]
-    told = " and ".join(f"{_told(pattern)}: {signs[pattern]:+d}" for pattern in (about[0], about[-1]))
-    return ParameterError(f"signs: {name!r} would have to be zero: it is matched by {told}; make one of the patterns narrower")
+    rules = " and ".join(f"{_shown(pattern)}: {signs[pattern]:+d}" for pattern in (about[0], about[-1]))
+    return ParameterError(f"signs: {name!r} would have to be zero: it is matched by {rules}; make one of the patterns narrower")

@@ -108,7 +108,7 @@ class Regret:
         self.true_scores = [np.asarray(own, dtype=np.float64) for own in true_scores]
 
     def loss_of(self, i: int) -> "RegretOf":
-        """The loss of instance i. Raises LossError where there are not so many."""
+        """The loss of instance i. Raises LossError where there is no such instance."""
         if i >= len(self.true_scores):
             raise LossError(f"sample {i}: there are true scores of {len(self.true_scores)} instances")
         return RegretOf(self.true_scores[i])

@@ -49,7 +49,7 @@ class BranchAndBoundMRF(PairwiseOracle):
     On graphs with few edges TRW-S is tried first: where its bound meets its labels' score (to 1e-11 of it) they are the answer.
 
     max_nodes: the most partial outputs that one call looks at. Where they do not suffice, ConvergenceError is raised: an answer
-    that comes is the best. `argmax_bound`, which training and predictions ask, goes on with two states: it gives the labels and
+    that comes is the best. `argmax_bound`, which training and predictions ask, continues with two states: it gives the labels and
     the bound of roof duality then. Raises DataError for scores that are not finite, InfeasibleError where the forbidden parts
     leave no output.
     Verfaillie, Lemaitre & Schiex, Russian doll search for solving constraint optimization problems, AAAI 1996.

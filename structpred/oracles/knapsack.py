@@ -103,7 +103,7 @@ def diagram_of(items: Floats, capacities: Floats, max_states: int) -> Diagram:
 
 
 def _distinct(keys: Integers) -> tuple[Integers, Integers]:
-    """(a row of each kind, the kind of each row): rows of whole numbers are told apart column by column."""
+    """(a row of each kind, the kind of each row): rows of whole numbers are distinguished column by column."""
     kind = np.zeros(len(keys), np.int64)
     for column in keys.T:
         _, value = np.unique(column, return_inverse=True)

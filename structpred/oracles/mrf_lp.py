@@ -49,7 +49,7 @@ class _Optimum(NamedTuple):
 class RelaxedMRF(PairwiseOracle):
     """The best point of the local polytope, and labels rounded from it: inexact, with a bound.
 
-    pdlp_from: graphs with so many parts or more are solved by a first-order method (PDLP), to the relative accuracy `tol`; the
+    pdlp_from: graphs with at least this many parts are solved by a first-order method (PDLP), to the relative accuracy `tol`; the
     others by a simplex method (GLOP), which gives vertices and solves similar programs again from the last basis.
     max_iterations: the most steps of either method (GLOP: pivots; PDLP: products with the program's matrix).
     Needs OR-Tools (the extra `solvers`; DependencyError says so). Raises DataError for scores that are not finite,

@@ -22,7 +22,7 @@ class RankingOracle(Oracle):
     """shape = (n,): rankings of n items; labels[j] says how many items stand behind item j, so that the first one has n - 1.
 
     Part j counts labels[j] times, so that the part counts are the labels, and a ranking scores sum_j scores[j] labels[j]: the
-    best one sorts the scores, and items with equal scores stand in their order. The hull is the permutahedron. `project` gives
+    best one sorts the scores, and items with equal scores keep their order. The hull is the permutahedron. `project` gives
     soft ranks: ``project(scores / t, shape)`` is the ranking for small t, and the mean of all rankings for large t.
     Blondel, Teboul, Berthet & Djolonga, Fast differentiable sorting and ranking, ICML 2020.
 

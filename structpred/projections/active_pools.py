@@ -10,7 +10,7 @@ from structpred.core.types import Integers
 from structpred.errors import DataError
 from structpred.runtime.memory import check_fits
 
-#: room for so many vertices at first
+#: the number of vertices that there is room for at first
 _FIRST = 8
 #: arrays of `saved`: type, which of the three numbers of _used they are as long as (None: the slots), and how many times
 _SAVED: dict[str, tuple[type, int | None, int]] = {

@@ -17,7 +17,7 @@ Parts = Callable[[Integers], Integers]
 
 #: below this share of its squared length a vertex's squared distance from the active ones' affine hull counts as zero
 _DEPENDENT = 1e-10
-#: so many answers of the oracle in a row may bring no new vertex: each time the weights are solved for again
+#: how many answers of the oracle in a row may bring no new vertex: each time the weights are solved for again
 _PATIENCE = 4
 
 

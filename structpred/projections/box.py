@@ -11,7 +11,7 @@ from structpred.errors import DataError, InfeasibleError, ParameterError
 #: what is left of the equality, in proportion to its terms: Newton's method ends at the first, at most the second is accepted
 _REACHED, _ACCEPTED = 1e-15, 1e-12
 _MAX_ITER = 30
-#: boxes with more entries start Newton's method from the root of a sample of so many
+#: boxes with more entries start Newton's method from the root of a sample of this size
 _SAMPLE = 2048
 
 

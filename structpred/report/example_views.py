@@ -103,7 +103,7 @@ def worst_outputs(outputs: Sequence[Output]) -> Html:
     for k, one in enumerate(outputs):
         of, sides = max(len(one.gold), len(one.predicted)), [[pair for pair in one.why if sign * pair[1] > 0] for sign in (1, -1)]
         heading = f"{one.where}: {one.n_wrong} of {of} labels wrong, preferred to the truth by {one.excess:.4g}"
-        rows = [["true", _told(one.gold)], ["predicted", _told(one.predicted)]]
+        rows = [["true", _shown(one.gold)], ["predicted", _shown(one.predicted)]]
         labels = data_table(["", "labels"], rows, numbers=[False, False], name="labels")
         why = two_lists(("for the prediction", sides[0]), ("for the truth", sides[1]), figure="adds")
         parts.append(tag("details", tag("summary", heading), labels, why, open="" if k == 0 else None))
@@ -111,6 +111,6 @@ def worst_outputs(outputs: Sequence[Output]) -> Html:
     return join(tag("p", note, class_="note"), *parts) if parts else Html("")
 
 
-def _told(labels: Sequence[str]) -> str:
+def _shown(labels: Sequence[str]) -> str:
     more = "" if len(labels) <= _MOST_LABELS else f" and {len(labels) - _MOST_LABELS} more"
     return " ".join(labels[:_MOST_LABELS]) + more

@@ -9,7 +9,7 @@ from structpred.core.types import Floats
 from structpred.errors import DataError
 from structpred.report import figures
 
-#: so many curves have a colour and a name of their own; the others are grey
+#: how many curves have a colour and a name of their own; the others are grey
 NAMED = 8
 _COLOURS = (figures.BLUE, figures.ORANGE, figures.GREEN, figures.WRONG, "#CC79A7", "#56B4E9", "#8B6B00", "#000000")
 

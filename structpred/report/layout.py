@@ -6,7 +6,7 @@ from typing import Any
 
 from structpred.text.markup import Html, join, table, tag
 
-_LONG = 12  # a table of more rows stands in two columns where there is room
+_LONG = 12  # a table of more rows is set in two columns where there is room
 _DASH = "\N{EN DASH}"
 
 

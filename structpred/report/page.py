@@ -9,7 +9,7 @@ from structpred.storage.atomic import write_atomic
 from structpred.text.markup import Html, join, tag
 
 #: How pages look, from 320 px on: a rule for each kind of box of layout.py.
-#: No dark mode: drawings have fixed colours on white, and browsers that darken pages by themselves are told not to.
+#: No dark mode: drawings have fixed colours on white, and browsers that darken pages by themselves are asked not to.
 _STYLE = """
 :root { color-scheme: only light; }
 * { box-sizing: border-box; }

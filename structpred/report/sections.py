@@ -190,14 +190,14 @@ def training(stages: Sequence[Stage]) -> Html:
 
 
 def _stage(stage: Stage) -> Html:
-    told, charts = _certificate(stage.certificate), _charts(stage.history)
+    certificate, charts = _certificate(stage.certificate), _charts(stage.history)
     heading = tag("h3", stage.name) if stage.name else ""
     if not charts:
         words = "There is no curve to draw: objectives were computed fewer than two times (see check_every)."
-        return join(heading, told, tag("p", words, class_="note") if stage.history else "")
+        return join(heading, certificate, tag("p", words, class_="note") if stage.history else "")
     if len(charts) == 1:
-        return join(heading, columns(told, *charts))
-    return join(heading, told, tag("div", *charts, class_="charts"))
+        return join(heading, columns(certificate, *charts))
+    return join(heading, certificate, tag("div", *charts, class_="charts"))
 
 
 def _certificate(certificate: Certificate) -> Html:

@@ -128,12 +128,12 @@ class MulticlassLoss:
         for y in range(min(n_labels, _PROBED)):
             values = np.array([self.value(row, y) for row in z])
             slopes = np.array([self.subgradient(row, y) for row in z])
-            near, told = 1e-7 * (1.0 + np.abs(values)), np.array([self._best(row, y)[0] for row in z])
+            near, expected = 1e-7 * (1.0 + np.abs(values)), np.array([self._best(row, y)[0] for row in z])
             tangents = values[:, None] + slopes @ z.T - (slopes * z).sum(axis=1)[:, None]
             for i, value in enumerate(values.tolist()):
                 problem = None
-                if not abs(value - told[i]) <= near[i]:
-                    problem = f"value gives {value:g}, and its points {told[i]:g}, which trainers go by"
+                if not abs(value - expected[i]) <= near[i]:
+                    problem = f"value gives {value:g}, and its points {expected[i]:g}, which trainers go by"
                 elif not (tangents[:, i] <= value + near[i]).all():
                     problem = f"it is {value:g}, and a tangent is above: the subgradient is wrong, or the loss is not convex"
                 elif value < -near[i] and not self.may_be_negative:

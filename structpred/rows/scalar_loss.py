@@ -24,7 +24,7 @@ from structpred.task.instance_subset import checked_rows
 from structpred.task.steps import Step, TaskLike, Terms
 from structpred.task.terms import checked_shares
 
-#: a loss that writes its own value is tried at these scores, for so many samples, before it is trained on
+#: a loss that writes its own value is tried at these scores, for this number of samples, before it is trained on
 _PROBES, _PROBED = (-4.0, -1.0, -0.3, 0.0, 0.3, 1.0, 4.0), 200
 
 
@@ -186,12 +186,12 @@ class ScalarLoss:
             )
         if not hasattr(self, "dual_table"):
             return
-        told = np.array([ScalarLoss.value(self, row, y) for row in z])
-        if (wrong := np.argwhere(~(np.abs(told - values) <= 1e-7 * (1.0 + np.abs(values))))).size:
+        expected = np.array([ScalarLoss.value(self, row, y) for row in z])
+        if (wrong := np.argwhere(~(np.abs(expected - values) <= 1e-7 * (1.0 + np.abs(values))))).size:
             at, i = wrong[0]
             raise LossError(
                 f"{type(self).__name__}: for the target {y[i]:g} value gives {values[at, i]:g} at z = {z[at, i]:g}, and "
-                f"dual_table {told[at, i]:g}: one of them is wrong; run check_scalar_loss on it"
+                f"dual_table {expected[at, i]:g}: one of them is wrong; run check_scalar_loss on it"
             )
 
     def term(self, task: TaskLike, w: Vector, i: int, scale: Scale = 1.0) -> Step:

@@ -150,7 +150,7 @@ def _watch_compilation(location: CacheLocation) -> None:
     class Watcher(event.Listener):
         depth = 0  # kernels that are being compiled: one, and those that it calls
         collects = True
-        line: CompilingLine | None = None  # for whoever was told that kernels are compiled
+        line: CompilingLine | None = None  # for whoever reads that kernels are compiled
 
         def on_start(self, event: object) -> None:
             global _n_compiled
@@ -181,7 +181,7 @@ def _watch_compilation(location: CacheLocation) -> None:
 def announce(location: CacheLocation) -> bool:
     """One line before the first kernel is compiled: to the log, or where nobody has set that up, to a person who waits.
 
-    Returns whether somebody reads standard error and was told there.
+    Returns whether somebody reads standard error, and it was said there.
     """
     often = "once per installation" if location.lasting else "in each process: no folder can be written"
     text = f"compiling kernels, {often} (some 3 to 15 s), in {location.folder}"
@@ -199,7 +199,7 @@ class CompilingLine:
     """Names the kernel that is being compiled, by a thread that lives as long as that takes."""
 
     def __init__(self) -> None:
-        self._told = time.monotonic()
+        self._reported = time.monotonic()
         self._done, self._teller = threading.Event(), threading.Thread()
 
     def begin(self, name: str) -> None:
@@ -216,8 +216,8 @@ class CompilingLine:
 
     def _tell(self, name: str, done: threading.Event) -> None:
         begun, shown = time.monotonic(), False
-        while not done.wait(max(0.0, self._told + EVERY - time.monotonic())):
-            self._told = now = time.monotonic()
+        while not done.wait(max(0.0, self._reported + EVERY - time.monotonic())):
+            self._reported = now = time.monotonic()
             if can_rewrite():
                 rewrite(f"structpred: compiling kernels: {name}, {now - begun:.0f} s")
                 shown = True

@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and SIGHUP: finish the step, then stop in order; a step that takes long is given up instead."""
+"""Ctrl-C, SIGTERM and SIGHUP: finish the step, then stop in order; a step that takes long is abandoned instead."""
 
 import signal
 import threading
@@ -33,7 +33,7 @@ def may_be_given_up() -> Iterator[None]:
 
 
 def give_up_if_asked() -> None:
-    """Raise GivenUp where a signal has come during work that may be given up: called between pieces of it."""
+    """Raise GivenUp where a signal has come during work that may be abandoned: called between pieces of it."""
     asked = bool(_running) and _running[-1].listening and _running[-1].raised is not None
     if asked and threading.current_thread() is threading.main_thread():
         _running[-1].holding = True

@@ -45,7 +45,7 @@ class Inference:
     oracle: the oracle of their outputs.
     shapes: the shape of each instance.
     n_jobs: threads of `decode`, used where the oracle has `argmax_batch`; the results do not depend on their number.
-    compiled: whether compiled code may stand in for calls one by one in training and for pairs; the results are the same.
+    compiled: whether compiled code may replace calls one by one in training and for pairs; the results are the same.
 
     >>> from structpred.features.parts import PartFeatures
     >>> from structpred.oracles.multiclass import MulticlassOracle

@@ -173,7 +173,7 @@ class PartialTask(Task):
 
     @property
     def _place(self) -> dict[int, int]:
-        """Where an instance stands in `allowed`."""
+        """The row of an instance in `allowed`."""
         if "_places" not in vars(self):
             self._places = {i: k for k, i in enumerate(self.rows.tolist())}
         return self._places

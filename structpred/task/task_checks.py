@@ -91,9 +91,9 @@ class _Outputs:
             room = TOLERANCE * (1.0 + float((counts @ np.abs(theta)).max()))
             claimed = bound if bound is not None else found if self.oracle.exact else np.inf
             if found > top + room or not top <= claimed + room:
-                told = "" if bound is None else f" and the bound {bound:.9g}"
+                also = "" if bound is None else f" and the bound {bound:.9g}"
                 raise OracleError(
-                    f"sample {i}: {name}.argmax gave an output with the score {found:.9g}{told}, and the best of {len(self)} "
+                    f"sample {i}: {name}.argmax gave an output with the score {found:.9g}{also}, and the best of {len(self)} "
                     f"that enumerate lists for the shape {self.shape} has {top:.9g}: does it find what is no output, or minimise "
                     "(scores taken for costs)? If it is a heuristic, set exact = False; run check_oracle on it"
                 )

@@ -67,7 +67,7 @@ def tag(name: str, *children: Any, **attributes: Any) -> Html:
 def table(head: Sequence[Any], rows: Sequence[Sequence[Any]], *, numbers: int | Sequence[bool] = 0) -> Html:
     """A table; the first `numbers` columns, or those that are True, hold figures, which are set to the right.
 
-    The others are set to the left, in so many words because notebooks set all to the right.
+    The others are set to the left, explicitly, because notebooks set all to the right.
 
     >>> table(["a"], [["<"]], numbers=1)
     '<table><tr><th class="number">a</th></tr><tr><td class="number">&lt;</td></tr></table>'

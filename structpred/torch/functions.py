@@ -99,7 +99,7 @@ def _refuse(name: str, order: str, *tensors: torch.Tensor) -> Any:
 
 
 def checked(theta: torch.Tensor) -> torch.Tensor:
-    """The scores of a batch in one or two dimensions, instance after instance; autograd goes on through it.
+    """The scores of a batch in one or two dimensions, instance after instance; autograd continues through it.
 
     theta: (n, p), (size,), or nested with one component an instance, of any shape. Raises DataError for others.
     """

@@ -165,7 +165,7 @@ class BCFW(Trainer):
         return problem.primal(self.weights(problem, state)), self._dual(problem, state)
 
     def last_objective(self, problem: Problem, state: BCFWState) -> tuple[Vector, float | None, float | None]:
-        """`weights` and `objective` of a state that is given up: the average in place."""
+        """`weights` and `objective` of a state that is not used again: the average in place."""
         dual = self._dual(problem, state)
         weights = self.weights(problem, state) if len(state.point) else state.weights.given_up()
         return weights, problem.primal(weights), dual

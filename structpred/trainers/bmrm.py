@@ -31,7 +31,7 @@ class BMRM(BundleMethod):
         is more. Early solutions change anyway, rough ones take a fraction of the time, and the iterates jump less. 0: always to
         a tenth of `precision`.
     max_idle : int
-        Planes without weight in so many solutions of the quadratic program are dropped.
+        Planes without weight in this number of solutions of the quadratic program are dropped.
 
     Raises
     ------

@@ -176,7 +176,7 @@ class CoCoA(ShardedTrainer):
     passes : float
         Passes of a shard over its instances in a round; a quarter is allowed.
     seed : int
-        Of the order of visits: a function of it, of the shard and of the pass. The estimator's `random_state` plays no part.
+        Of the order of instances: a function of it, of the shard and of the pass. The estimator's `random_state` plays no part.
 
     Raises
     ------

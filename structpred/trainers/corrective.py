@@ -37,9 +37,9 @@ _kernels = later("structpred.task.fast._corner_kernels")
 Arrays = tuple[npt.NDArray[np.generic], ...]
 Counts = Annotated[npt.NDArray[np.int64], COUNT]
 
-#: a visit ends after so many pairwise steps, or once the gap of the block has fallen to this share
+#: a visit ends after this number of pairwise steps, or once the gap of the block has fallen to this share
 MOST_STEPS, PRECISION = 50, 0.1
-#: a corner without weight is forgotten after so many visits with the oracle
+#: a corner without weight is forgotten after this number of visits with the oracle
 MOST_IDLE = 10
 #: cached passes end once the sum of their gaps is this share of that of the pass with the oracle
 SETTLED = 0.2

@@ -50,8 +50,8 @@ class RunSettings:
 
     max_iter: passes over the data. tol: stop when gap <= tol * primal (0: never). check_every: passes between
     computations of the objective (also after the last pass, and earlier if the estimated gap is below tol). seed: of
-    the order of visits. dev: a score of weights on held-out data, larger is better, called after every pass; the best
-    weights are returned. patience: stop after so many passes without a better score. callbacks: called with each
+    the order of instances. dev: a score of weights on held-out data, larger is better, called after every pass; the best
+    weights are returned. patience: stop after this number of passes without a better score. callbacks: called with each
     row of the history; True stops. checkpoint: a file to write every `checkpoint_seconds`, at the end, and when
     interrupted; one that cannot be written is a CheckpointWarning, one that another run writes a CheckpointError. resume: go
     on from that file; CheckpointError if it is not there. keep: put the run's progress into the result. start: such a progress
@@ -274,7 +274,7 @@ class Run:
         return row
 
     def _objective(self) -> tuple[float | None, float | None]:
-        """(primal, dual). Where nothing goes on from the state, a trainer may have `last_objective`, which gives the weights to
+        """(primal, dual). Where nothing continues from the state, a trainer may have `last_objective`, which gives the weights to
         return as well: it writes them over the state, of which only `finished` and `report` are asked afterwards.
         """
         settings = self.settings
@@ -336,8 +336,8 @@ class Run:
             "lam": self.problem.lam,
         }
         surrogate = {**vars(self.problem.surrogate), "surrogate": type(self.problem.surrogate).__name__}
-        told = sorted(settings.items()), sorted(surrogate.items(), key=str), self.problem.regulariser.fingerprint(), __version__
-        text = repr((*told, self.problem.task.fingerprint()))
+        named = sorted(settings.items()), sorted(surrogate.items(), key=str), self.problem.regulariser.fingerprint(), __version__
+        text = repr((*named, self.problem.task.fingerprint()))
         return hashlib.sha256(text.encode()).hexdigest()
 
     def _checked_start(self, start: Progress) -> Progress:
@@ -376,7 +376,7 @@ class Run:
             raise CheckpointError(f"history: {error}") from error
 
     def _check_order(self, saved: Progress) -> None:
-        """Items that this pass still has to visit are such as the trainer visits."""
+        """The items that are left of this pass are such as the trainer takes."""
         new = self.trainer.order(self.problem, self.state, np.random.Generator(np.random.PCG64(0)), 0)
         n, least = len(self.problem.task), int(new.min(initial=0))
         rule = Values(-n if least < 0 else 0, max(n - 1, int(new.max(initial=0))), grows=True)

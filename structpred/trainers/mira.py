@@ -48,6 +48,6 @@ class MIRA(OnlineLearner):
         return problem.primal(self.weights(problem, state)), None
 
     def last_objective(self, problem: Problem, state: WeightsState) -> tuple[Vector, float | None, float | None]:
-        """`weights` and `objective` of a state that is given up: the average in place."""
+        """`weights` and `objective` of a state that is not used again: the average in place."""
         weights = state.weights.given_up()
         return weights, problem.primal(weights), None

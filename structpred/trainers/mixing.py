@@ -84,7 +84,7 @@ class MixingWay:
         return _alone(part.problem) if self.trainer.needs_n_total else part.problem
 
     def _state(self, problem: Problem, w: Floats, steps: int) -> Any:
-        """The trainer's state at these weights, which so many steps of the shard led to."""
+        """The trainer's state at these weights, after this number of steps of the shard."""
         if (own := getattr(self.trainer, "state_at", None)) is not None:
             return own(problem, w, steps)
         state = self.trainer.init_state(problem)
@@ -112,7 +112,7 @@ class ParameterMixing(ShardedTrainer):
     passes : float
         Passes of a shard over its instances in a round.
     seed : int
-        Of the order of visits: a function of it, of the shard and of the pass. The estimator's `random_state` plays no part.
+        Of the order of instances: a function of it, of the shard and of the pass. The estimator's `random_state` plays no part.
 
     Raises
     ------

@@ -32,7 +32,7 @@ class NSlackCuttingPlane(CuttingPlanes):
     precision : float
         A plane is added if it cuts off more than this, in units of one sample's H_i.
     max_idle : int
-        Planes without weight in so many solutions of the master problem are dropped.
+        Planes without weight in this number of solutions of the master problem are dropped.
 
     Raises
     ------

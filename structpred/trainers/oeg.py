@@ -56,7 +56,7 @@ class OnlineEG(Trainer):
         The first step size of each block, in (0, 1]. It grows by 3 % with each step that is taken at once, and shrinks to 0.7
         of its value while a step would lower the dual.
     max_cuts : int
-        How often eta is cut before a step is given up.
+        How often eta is cut before a step is abandoned.
 
     Raises
     ------

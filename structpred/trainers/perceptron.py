@@ -26,7 +26,7 @@ class OnlineLearner(Trainer):
         return WeightsState(Weights.zeros(problem.task.dim, problem.task.dtype, averaged=self.averaged))
 
     def last_objective(self, problem: Problem, state: WeightsState) -> tuple[Vector, float | None, float | None]:
-        """`weights` and `objective` of a state that is given up: the average in place."""
+        """`weights` and `objective` of a state that is not used again: the average in place."""
         return state.weights.given_up(), None, None
 
 

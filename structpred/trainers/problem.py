@@ -41,9 +41,9 @@ SURROGATE_OPTIONAL: dict[str, str] = {
 #: What a trainer may have besides its methods: the name, and what it promises.
 TRAINER_OPTIONAL: dict[str, str] = {
     "update_rule": "(problem, state) -> UpdateRule | None: `update` in numbers, for many updates in one compiled call",
-    "last_objective": "(problem, state) -> (weights, primal, dual): both of a state that nothing goes on from",
+    "last_objective": "(problem, state) -> (weights, primal, dual): both of a state that nothing continues from",
     "averaged": "whether the average of the iterates is returned",
-    "state_at": "(problem, w, steps) -> state: at these weights, which so many steps led to",
+    "state_at": "(problem, w, steps) -> state: at these weights, after this number of steps",
     "scaled_at": "(problem, w) -> state: at weights that explain the data already, the end of what begins for `WarmStart`",
     "like": "(problem) -> state: of the form of those that follow `scaled_at`, for nothing",
     "free": "the numbers of the weights that may move, where not all may: there are no shards then",
@@ -269,7 +269,7 @@ class Trainer(ABC):
         return problem.task.dim
 
     def order(self, problem: Problem, state: Any, rng: np.random.Generator, n_pass: int) -> npt.NDArray[np.int64]:
-        """The items that pass number n_pass (from 0) visits, in order: a new permutation of the instances every pass."""
+        """The items of pass number n_pass (from 0), in order: a new permutation of the instances every pass."""
         return np.zeros(1, np.int64) if self.bulk else rng.permutation(len(problem.task))
 
     def calls(self, problem: Problem, item: int) -> int:
@@ -277,7 +277,7 @@ class Trainer(ABC):
         return int(item >= 0)
 
     def state_after(self, problem: Problem, state: Any, passes: int) -> Any:
-        """A state like the one that a run has after so many passes, for a checkpoint to fill; `state` is a new one."""
+        """A state like the one that a run has after that many passes, for a checkpoint to fill; `state` is a new one."""
         return state
 
     @abstractmethod
@@ -289,7 +289,7 @@ class Trainer(ABC):
         return state
 
     def kept_elsewhere(self, state: Any) -> bool:
-        """Whether the state names what is kept elsewhere, which goes on from step to step: a checkpoint is written after each."""
+        """Whether the state names what is kept elsewhere, which lasts from step to step: a checkpoint is written after each."""
         return False
 
     def weights(self, problem: Problem, state: Any) -> Vector:

@@ -228,7 +228,7 @@ def regret_bound(trainer: OnlineProximal, problem: Problem, state: ProximalState
 
 
 def best_rate(problem: Problem, rates: tuple[float, ...], trainer: OnlineProximal, *, passes: int = 5, seed: int = 0) -> float:
-    """The eta0 of `rates` with the smallest objective after so many passes, as the paper chooses it (section 4.1).
+    """The eta0 of `rates` with the smallest objective after that many passes, as the paper chooses it (section 4.1).
 
     Raises ParameterError where there are none, or where the weights grow beyond bounds with each of them.
     """

@@ -32,7 +32,7 @@ from structpred.trainers.states import Values
 class SDCAState(NamedTuple):
     """w: u = sum_i alpha_i a_i, the weights before the map of the regulariser. alpha: the dual point.
 
-    active: a permutation of the rows, the ones that are visited first. counts, limits: how far the sweep is, and what its
+    active: a permutation of the rows, the ones that are updated first. counts, limits: how far the sweep is, and what its
     violations are, as the kernels name them; the last count is of the passes since w was summed up.
     """
 
@@ -52,7 +52,7 @@ class SDCA(Trainer):
 
     For `LinearTask`, two classes, and `RegressionTask`, numbers, with any scalar loss that has a `dual_table` and any regulariser
     that has a `dual_map`; and for tasks over `LabelRows` and `MulticlassOracle`, many classes, with any loss of their scores
-    (see `label_ascent` and `column_ascent`). A pass does as much work as one visit of all rows (and labels). Rows that have
+    (see `label_ascent` and `column_ascent`). A pass does as much work as one update of all rows (and labels). Rows that have
     settled at a bound are left out until the others have settled, too, so that late passes hold many sweeps over few rows. With
     many labels and the hinge under 1/2 |w|^2, dual variables between their bounds are solved for after a pass, by an active-set
     method, once they are few enough to cost no more than the passes do: small problems are then solved to rounding.
@@ -100,7 +100,7 @@ class SDCA(Trainer):
         return state, ascent.ascend(state, seed, min(ascent.work(), CALL)) > 0
 
     def finish_pass(self, problem: Problem, state: Any) -> Any:
-        """The next one begins with the active rows; after `patience` passes over these alone all are visited."""
+        """The next one begins with the active rows; after `patience` passes over these alone all are updated."""
         ascent = ascent_of(problem)
         ascent.refresh(state)
         if ascent.solve_face(state):
@@ -121,7 +121,7 @@ class SDCA(Trainer):
         return ascent_of(problem).objective(state)
 
     def gap_estimate(self, problem: Problem, state: Any) -> float:
-        """The gap of the rows visited in the last sweep, each when it was visited."""
+        """The gap of the rows of the last sweep, each as the sweep found it."""
         return problem.lam * float(state.limits[6])
 
     def report(self, problem: Problem, state: Any) -> dict[str, Floats]:

@@ -3,7 +3,7 @@
 With the step size 1/(lam k) the k-th iterate is w_k = (1/(lam k)) sum_{j<=k} n p_i psi_j: a sum that is only added to, and
 a scale. The average sum_k k w_k / sum_k k (Lacoste-Julien, Schmidt & Bach 2012) converges in O(1/(lam k)).
 
-After whole passes every instance was visited equally often, so w_k is itself a feasible dual point (each visit gives its
+After whole passes every instance was used equally often, so w_k is itself a feasible dual point (each update gives its
 output 1/passes of the instance's dual mass) with the value (1/k) sum_j n p_i offset_j - lam/2 |w_k|^2: a free certificate.
 
 Under another regulariser whose dual map w = grad r*(u) is homogeneous, such as the projection on a cone, that sum is u_k, and
@@ -91,7 +91,7 @@ class SGD(Trainer):
         return SGDState(weights, np.array(0), np.array(0.0), np.zeros(problem.task.dim if mapped else 0))
 
     def state_at(self, problem: Problem, w: npt.NDArray[np.float64], steps: int) -> SGDState:
-        """At weights that so many steps led to, for parameter mixing; there is no dual value from there."""
+        """At weights after this number of steps, for parameter mixing; there is no dual value from there."""
         state = self.init_state(problem)
         if steps:
             state.weights.v[:] = w * (problem.lam * (steps + _steps_before(problem)))
@@ -135,7 +135,7 @@ class SGD(Trainer):
         return _primal(problem, self.weights(problem, state)), self._dual(problem, state)
 
     def last_objective(self, problem: Problem, state: SGDState) -> tuple[Vector, float | None, float | None]:
-        """`weights` and `objective` of a state that is given up: the dual value, then the average in place."""
+        """`weights` and `objective` of a state that is not used again: the dual value, then the average in place."""
         dual = self._dual(problem, state)
         weights = self.weights(problem, state) if len(state.point) else state.weights.given_up()
         return weights, _primal(problem, weights), dual

@@ -79,7 +79,7 @@ class WarmStart(ByInner, Trainer):
         return WarmState(np.array(0), self.first.init_state(self._problem(problem)))
 
     def state_after(self, problem: Problem, state: WarmState, passes: int) -> WarmState:
-        """Of the trainer that is at work after so many passes."""
+        """Of the trainer that is at work after that many passes."""
         if passes < self.passes:
             return state
         return WarmState(np.array(self.passes), cast(Any, self.trainer).like(problem))

@@ -52,9 +52,9 @@ def tune(
     dev, cv
         Either held-out data as fit takes them, or a number of folds of the training data, drawn by random_state.
     min_passes : int
-        Nothing is dropped before so many passes.
+        Nothing is dropped before this number of passes.
     eta : int
-        One in eta goes on.
+        One in eta continues.
     n_jobs : int, optional
         Processes (-1: all processors); the result is the same for any number. With more than one, call this under
         ``if __name__ == "__main__":``, as for any Python program that starts processes.
@@ -99,14 +99,14 @@ def tune(
     named = grid.get("trainer", (known["trainer"],))
     passes = known["max_iter"] or max(estimator._passes_with(one) for one in named)
     steps = rungs(len(settings), passes, min_passes, eta)
-    told = None
+    identity = None
     if folder is not None:
         from joblib import hash as digest
 
         silent = copy.copy(estimator)  # what is shown of training makes no other search
         silent.verbose = 0
-        told = str(digest((silent, X, y, dev)))
-    return Search(work, settings, steps, cv or 1, told).run(None if folder is None else Path(folder), n_jobs)
+        identity = str(digest((silent, X, y, dev)))
+    return Search(work, settings, steps, cv or 1, identity).run(None if folder is None else Path(folder), n_jobs)
 
 
 #: settings that the search itself sets
@@ -130,7 +130,7 @@ class EstimatorWork:
         from sklearn.base import clone
 
         there = checkpoint.exists() or previous(checkpoint).exists()
-        # so many passes, and no other reason to stop
+        # that many passes, and no other reason to stop
         settings: dict[str, Any] = {"max_iter": passes, "check_every": passes, "tol": 0.0, "patience": None, "verbose": 0}
         settings |= {"checkpoint": checkpoint, "resume": there}
         model = clone(self.estimator).set_params(**setting, **settings, callbacks=None)

@@ -1,4 +1,4 @@
-"""Successive halving: all settings get few passes, the best third goes on to three times as many, and so on.
+"""Successive halving: all settings get few passes, the best third continues to three times as many, and so on.
 
 K. Jamieson and A. Talwalkar, "Non-stochastic best arm identification and hyperparameter optimization", AISTATS 2016.
 """

@@ -31,12 +31,12 @@ class Search:
     work : Work
         What trains one setting.
     settings : list of dict
-        All settings; of equal ones in score the first goes on.
+        All settings; of equal ones in score the first continues.
     rungs : tuple of Rung
         As `halving.rungs` makes them.
     n_folds : int
-        A setting's score is the mean over so many folds; 1 for one set of held-out data.
-    told : Any
+        A setting's score is the mean over this number of folds; 1 for one set of held-out data.
+    identity : Any
         Plain data that says what else decides the scores, such as a digest of the data: a folder of another search is refused.
 
     Examples
@@ -53,7 +53,7 @@ class Search:
     settings: Sequence[Setting]
     rungs: tuple[Rung, ...]
     n_folds: int = 1
-    told: Any = None
+    identity: Any = None
 
     def run(self, folder: Path | None = None, n_jobs: int | None = None) -> Tuned:
         """Search, on `n_jobs` processes (-1: all processors), whose number has no part in the result.
@@ -79,8 +79,8 @@ class Search:
         from structpred import __version__
 
         steps = [[*rung] for rung in self.rungs]
-        told = [[plain(setting) for setting in self.settings], steps, self.n_folds, self.told, __version__]
-        return hashlib.sha256(strict_json.dump(told, "the search")).hexdigest()
+        stated = [[plain(setting) for setting in self.settings], steps, self.n_folds, self.identity, __version__]
+        return hashlib.sha256(strict_json.dump(stated, "the search")).hexdigest()
 
     def _train(self, state: Folder, alive: Sequence[int], rung: Rung, workers: Workers) -> None:
         """All that are alive, to the passes of the rung, without those of which this is known."""
@@ -111,7 +111,7 @@ class Search:
         return sorted(scores, key=lambda i: (-scores[i], i))[: rung.keep]
 
     def _curve(self, state: Folder, i: int, passes: int) -> list[float]:
-        """The mean score after each pass; empty where a fold failed within so many passes."""
+        """The mean score after each pass; empty where a fold failed within that many passes."""
         known = [state.known[i, fold] for fold in range(self.n_folds)]
         if any(one.error is not None and one.passes <= passes for one in known):
             return []

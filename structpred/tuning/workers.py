@@ -17,7 +17,7 @@ from structpred.tuning.folder import Known
 
 
 class Job(NamedTuple):
-    """One setting on one fold, to be trained to so many passes in all. number, fold: of the setting, of the fold."""
+    """One setting on one fold, to be trained to this number of passes in all. number, fold: of the setting, of the fold."""
 
     number: int
     setting: dict[str, Any]
@@ -46,7 +46,7 @@ def do(work: Work, job: Job) -> Known:
 
 
 class Workers:
-    """A context in which jobs are done, on so many processes; on one they are done in this process.
+    """A context in which jobs are done, on this number of processes; on one they are done in this process.
 
     What is done does not depend on their number, only the order in which it is done.
     """

@@ -155,7 +155,7 @@ def test_transitions_are_named() -> None:
 
 
 def test_random_state_is_a_seed() -> None:
-    """Another seed is another order of visits; a RandomState is taken as scikit-learn does; None is the seed 0."""
+    """Another seed is another order of instances; a RandomState is taken as scikit-learn does; None is the seed 0."""
     X, y = noisy()
     weights = {seed: ChainLabeler(random_state=seed).fit(X, y).coef_.tobytes() for seed in (None, 0, 1)}
     assert weights[None] == weights[0] != weights[1]

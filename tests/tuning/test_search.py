@@ -45,9 +45,9 @@ class Curves:
         return [score - 0.1 * fold for score in CURVES[setting["name"]][:passes]]
 
 
-def search(work: Curves, n_folds: int = 1, told: Any = None) -> Search:
+def search(work: Curves, n_folds: int = 1, identity: Any = None) -> Search:
     """All curves, nine passes."""
-    return Search(work, SETTINGS, rungs(len(SETTINGS), 9), n_folds, told)
+    return Search(work, SETTINGS, rungs(len(SETTINGS), 9), n_folds, identity)
 
 
 def facts(found: Tuned) -> Any:
@@ -132,9 +132,9 @@ def test_runs_that_converge_keep_their_last_score() -> None:
 
 def test_a_folder_holds_one_search(tmp_path: Path) -> None:
     """The folder of another search, one with other files, a file, and a damaged state are refused, each for what it is."""
-    search(Curves(), told="these data").run(tmp_path / "run")
+    search(Curves(), identity="these data").run(tmp_path / "run")
     with pytest.raises(CheckpointError, match="holds another search"):
-        search(Curves(), told="other data").run(tmp_path / "run")
+        search(Curves(), identity="other data").run(tmp_path / "run")
     with pytest.raises(DataError, match="it has other files"):
         search(Curves()).run(tmp_path)
     with pytest.raises(DataError, match="expected a folder, got a file"):
@@ -144,7 +144,7 @@ def test_a_folder_holds_one_search(tmp_path: Path) -> None:
     for text in ("{}", "[1]", '{"fingerprint": "x", "runs": [{"setting": 0, "fold": 0}]}', "nonsense"):
         (tmp_path / "run" / "tuning.json").write_text(text)
         with pytest.raises(CheckpointError, match="not the state of a search, or damaged"):
-            search(Curves(), told="these data").run(tmp_path / "run")
+            search(Curves(), identity="these data").run(tmp_path / "run")
 
 
 def test_what_is_found_is_plain_data() -> None:

@@ -40,7 +40,7 @@ class Run(Training[Options]):
         )
 
     def fit(self, model: DecisionModel) -> None:
-        """Fit it; the names of oracle and reader are kept for people, who are told what to give again."""
+        """Fit it; the names of oracle and reader are kept for people, to name what to give again."""
         X, numbers = self.train
         model.fit(X, **{"values" if self.options.maximise else "costs": numbers})
         model.reader_ = {"oracle": self.options.oracle, "reader": self.options.reader}

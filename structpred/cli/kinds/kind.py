@@ -61,7 +61,7 @@ class Asked:
         return cls(model=model, data=data, reading=reading, own=values, **shared)
 
     def chosen(self, n: int) -> int:
-        """The number of the sample, if there are so many."""
+        """The number of the sample; ParameterError where there is none of that number."""
         if self.sample >= n:
             raise ParameterError(f"--sample {self.sample}: {self.data} has {n} samples, numbered from 0")
         return self.sample
@@ -108,7 +108,7 @@ class Kind(ABC):
     in_tuning : the values that `structpred tune` sets training options to.
     sample : name and text of a tiny data file, and the options of `train` to read it; `structpred warmup` trains on it.
     place : the option of `explain` that picks one place of an output, and how places are counted.
-    instead : the option of `evaluate`, by the name of its value, that stands in for MODEL; see evaluate_files.
+    instead : the option of `evaluate`, by the name of its value, that replaces MODEL; see evaluate_files.
     """
 
     name: ClassVar[str]

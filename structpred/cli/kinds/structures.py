@@ -37,7 +37,7 @@ class Structures(Room):
 
     The oracle says what outputs there are and finds the best one (docs/howto/add_an_oracle.md). The reader gets the name of a
     file and returns (X, y) as StructuredPredictor.fit takes them: a list of Instance, and labels. Model files hold neither, so
-    that every command is told; no file makes it run code.
+    that every command is given both; no file makes it run code.
     """
 
     name = "structure"

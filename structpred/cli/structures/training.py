@@ -29,7 +29,7 @@ class Run(Training[Options]):
         """The instances, and the held-out ones, by the user's reader."""
         options = self.options
         self.oracle = made(options.oracle, Oracle, "my_module:Matching")
-        self.reader = {"oracle": options.oracle, "reader": options.reader}  # for people, who are told what to give again
+        self.reader = {"oracle": options.oracle, "reader": options.reader}  # for people, to name what to give again
         self.dev = None if options.dev is None else read(options.reader, options.dev)
         if options.shards is not None:
             from structpred.cli.structures.shards import shards_of

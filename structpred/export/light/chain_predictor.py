@@ -61,7 +61,7 @@ class ChainPredictor:
         lengths = np.array([x.shape[0] if hasattr(x, "shape") else len(x) for x in given], np.int64)
         if not lengths.any():
             return [self.labels[:0] for _ in given]
-        # another sequence stands in for an empty one: blocks are those of the model, and errors name samples by their numbers
+        # another sequence replaces an empty one: blocks are those of the model, and errors name samples by their numbers
         at = np.maximum.accumulate(np.where(lengths > 0, np.arange(len(given)), np.argmax(lengths > 0))).tolist()
         offsets = ends_of(lengths[at])
         rows = self._rows([given[i] for i in at], offsets)

@@ -27,7 +27,7 @@ MOST_FEATURES = 1 << 27
 _SMALL_TABLE, _TABLE_RATIO = 64 << 20, 20
 #: labels that are looked at, and examples whose labels go into the table, at a time
 _CHUNK = 1 << 16
-#: an array without entries may have axes of so many entries, whatever the size of its file
+#: an array without entries may have axes of this number of entries, whatever the size of its file
 _SMALL_AXES = 1 << 20
 
 

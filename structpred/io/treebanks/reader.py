@@ -18,7 +18,7 @@ log = logging.getLogger("structpred.io")
 
 OnError = Literal["raise", "skip"]
 _PIECE = 4096
-#: so many lines must have so many bytes on average
+#: (a number of lines, the bytes that they must have on average)
 _MANY_LINES, _SHORT_LINES = 1 << 16, 5
 
 

@@ -269,7 +269,7 @@ def _listed(numbers: list[int], separator: str = ", ") -> str:
     return separator.join(map(str, shown)) + ("" if len(numbers) <= 10 else f"{separator}...")
 
 
-#: a problem takes many times the memory of a short line: a file may have so many, or one for so many bytes
+#: a problem takes many times the memory of a short line: the most problems of a file, and the bytes for one where it is large
 _MANY, _BYTES = 1 << 16, 20
 
 

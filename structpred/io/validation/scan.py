@@ -22,7 +22,7 @@ from structpred.io.text import ENCODING_HINT, PathLike, check_lines, quoted, rea
 from structpred.io.validation.rows import BLANK, COLUMNS, ENCODING, GOOD, LINKS, Lines, Rows, broken_links, word_offsets
 
 FORMATS = ("columns", "conll2000", "crfsuite", "ocr")
-#: so many lines must have so many bytes on average
+#: (a number of lines, the bytes that they must have on average)
 _MANY_LINES, _SHORT_LINES = 1 << 16, 5
 _UNPRINTED = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 

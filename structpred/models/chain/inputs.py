@@ -352,7 +352,7 @@ def around_empty(predict: Callable[..., list[Any]], X: Any, *rules: Any, nothing
     full = [i for i, x in enumerate(X) if not _is_empty(x)]
     if not full:
         return [np.empty(0, dtype=object) if nothing is None else nothing for _ in X]
-    # another sequence stands in for an empty one, so that errors name samples by the user's numbers
+    # another sequence replaces an empty one, so that errors name samples by the user's numbers
     at = [full[max(int(np.searchsorted(full, i, side="right")) - 1, 0)] for i in range(len(X))]
     stood_in = (entries if entries is None or len(entries) != len(X) else [entries[k] for k in at] for entries in rules)
     found = predict([X[k] for k in at], *stood_in)

@@ -236,7 +236,7 @@ class ChainLabeler(StructuredEstimator):
 
         classes: all labels there will be; None: those of the first batch. A dictionary of features, too, is that of the first
         batch: hash them (n_bits) where later batches bring new ones. n_total: the number of sequences to be expected in all,
-        which sgd needs: lam = 1 / (C n_total). Passes over shards are not a fit on all data, whose passes visit it in random
+        which sgd needs: lam = 1 / (C n_total). Passes over shards are not a fit on all data, whose passes see it in random
         order; and there is no certificate. Where labels are missing a step goes towards their best completion at the present
         weights, or along the gradient of their likelihood. After fit with warm_start=True it continues from there.
 
@@ -257,7 +257,7 @@ class ChainLabeler(StructuredEstimator):
     ) -> Self:
         """Train an online trainer in memory bounded by a batch. source(): a new iterable of (sequence, labels) for each pass.
 
-        Sequences are visited in the order in which they come (so shuffle them in the source); the batch size has no part in the
+        Sequences are used in the order in which they come (so shuffle them in the source); the batch size has no part in the
         result, unless the first batch makes the dictionary of features. classes, n_total: as in partial_fit. History, `dev`,
         patience, callbacks, checkpoint, resume and Ctrl-C work as in fit; a resumed run skips what was done.
 

@@ -68,7 +68,7 @@ class Adam:
         self, loss: Loss | Layer, design: Design, truth: Truth, lam: float, passes: int, seed: int,
         callbacks: tuple[Callback, ...] = (), display: Display | None = None,
     ) -> Result:  # fmt: skip
-        """The last weights (columns, n_outputs), after so many passes over the instances in random order."""
+        """The last weights (columns, n_outputs), after that many passes over the instances in random order."""
         rng, n = np.random.default_rng(seed), len(design.shapes)
         W = _least_squares(design, truth)
         first, second = np.zeros_like(W), np.zeros_like(W)

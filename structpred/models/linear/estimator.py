@@ -54,11 +54,11 @@ def with_table_signs(results: Sequence[Result], signs: Signs) -> list[Result]:
     n = signs.shape[1] if len(results) > 1 else 1
     found = [result.report.get("binding", np.empty((2, 0))) for result in results]
     ends = np.flatnonzero(np.append(np.diff(signs.ravel()) != 0, True))
-    told = {
+    facts = {
         "signs": np.array([ends + 1, signs.ravel()[ends]], np.float64),
         "binding": np.hstack([np.array([n * at + k, pull]) for k, (at, pull) in enumerate(found)]),
     }
-    return [replace(result, report={**result.report, **told}) for result in results]
+    return [replace(result, report={**result.report, **facts}) for result in results]
 
 
 HEADER: dict[str, Spec] = {

@@ -49,8 +49,8 @@ class ArcNames:
         values = [self._atom("h", atom, head) for atom in template.head] + [
             self._atom("m", a, modifier) for a in template.modifier
         ]
-        told = self._property(template.arc, head, modifier)
-        return " ".join(values) + (f" | {told}" if told else "")
+        of_arc = self._property(template.arc, head, modifier)
+        return " ".join(values) + (f" | {of_arc}" if of_arc else "")
 
     def between(self, place: int) -> str:
         """The feature with this place in the block of tags between the ends: [direction, tag of m, tag between, tag of h]."""

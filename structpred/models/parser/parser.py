@@ -81,7 +81,7 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
     max_bits : int
         The largest block of a template has 2**max_bits weights.
     prune : int, optional
-        Keep only so many heads per word, those that a cheap first model scores highest; None: all.
+        Keep only this number of heads per word, those that a cheap first model scores highest; None: all.
     labelled : bool
         Whether to learn relations.
     label_C : float

@@ -30,7 +30,7 @@ def by_shape(
 ) -> tuple[Scores, Integers, list[tuple[Plan, Integers]]]:
     """(scores, offsets, groups): both checked, and for each shape its plan and the rows that have it.
 
-    Shapes are told apart by identity, since hashing a long one takes longer than solving an instance. A batch keeps its groups
+    Shapes are distinguished by identity, since hashing a long one takes longer than solving an instance. A batch keeps its groups
     (`Shapes`). Raises DataError, naming the sample, for scores that do not fit, and what `plan_of` raises.
     """
     plans: dict[Any, Any] = shapes.plans if isinstance(shapes, Shapes) else {}

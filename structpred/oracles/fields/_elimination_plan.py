@@ -20,7 +20,7 @@ Steps = list[tuple[int, set[int]]]
 
 #: axes are tabulated together until they have as many entries as this
 TABULATED = 256
-#: the log2 of a table size where an order is given up: no memory would hold the table
+#: the log2 of a table size where an order is abandoned: no memory would hold the table
 STOP = 64
 
 

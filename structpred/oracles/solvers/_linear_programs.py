@@ -17,7 +17,7 @@ from structpred.oracles.fields._local_polytope import Compact, Mask, compact_for
 from structpred.oracles.mrf import graph_of
 from structpred.oracles.solvers._ortools import check_ortools
 
-#: models that a thread keeps: together they have at most so many parts (some hundred bytes each)
+#: models that a thread keeps: together they have at most this number of parts (some hundred bytes each)
 KEPT_PARTS = 1 << 17
 #: the accuracy of the simplex method, for coefficients scaled to one
 _TOLERANCE = 1e-9

@@ -30,7 +30,7 @@ from structpred.task.steps import Terms
 from structpred.task.task_checks import checked_bound, doubtful
 from structpred.task.terms import Block, added, one_run, summed_blocks
 
-#: what must be as it was written for compiled calls to stand in for it
+#: what must be as it was written for compiled calls to replace it
 _FEATURES, _ORACLE = ("adjoint", "n_parts"), ("parts", "n_parts")
 log = logging.getLogger("structpred.core")
 

@@ -24,7 +24,7 @@ _kernels = later("structpred.trainers.online._grouped_kernels")
 LEAST = 1e-2
 #: without an average nothing cancels: v may grow as long as it is far from overflow
 LEAST_ALONE = 1e-15
-#: one place in the lists for so many coordinates; a group with more touched ones than places is emptied as a whole
+#: how many coordinates share one place in the lists; a group with more touched ones than places is emptied as a whole
 SHARE = 8
 
 

@@ -5,7 +5,7 @@ gives J(w_{t-1}) and the plane  R(w) >= b_t - <w, a_t>,  a_t = sum_i p_i psi_i, 
 planes in place of R, and w_t minimises it (Saha, Zhang & Vishwanathan 2009, equation 3; there a_t has the other sign). The gap of
 equation 4 is
 
-    min over the visited w of J(w)  -  max over the passes of J_t's dual value.
+    min over the iterates w of J(w)  -  max over the passes of J_t's dual value.
 
 Any convex combination of planes is below R, so the dual value is a lower bound however roughly J_t was minimised; the value of
 J_t itself, at weights that are not quite its minimiser, would not be one. The zero plane is there from the start: no H_i is
@@ -38,7 +38,7 @@ class Plane(NamedTuple):
 class Bundle(NamedTuple):
     """model: the planes, in the form that the trainer keeps. w: the model's minimiser, in the task's type.
 
-    best: the visited weights with the smallest objective, `primal` (inf: none visited yet). dual: the largest lower bound.
+    best: the iterate with the smallest objective, `primal` (inf: none yet). dual: the largest lower bound.
     """
 
     model: Any
@@ -92,7 +92,7 @@ class BundleMethod(Trainer):
         return Bundle(model, w, best, least, dual), not np.array_equal(w, state.w)
 
     def weights(self, problem: Problem, state: Bundle) -> Vector:
-        """The visited weights with the smallest objective; before the first sweep, zero."""
+        """The iterate with the smallest objective; before the first sweep, zero."""
         best: Vector = state.best.copy()
         return best
 

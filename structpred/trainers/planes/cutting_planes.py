@@ -27,7 +27,7 @@ class Sweep(NamedTuple):
     """master: the planes. w: its solution, in the task's type. best: the best weights so far.
 
     primal: the objective of `best` (inf: none). dual: the largest dual value. hinge: the sum of p_i H_i(w) over the samples
-    that the present sweep has visited. visited: how many they are. These four are single numbers.
+    that the present sweep has seen. visited: how many they are. These four are single numbers.
     """
 
     master: Master

@@ -27,7 +27,7 @@ _kernels = later("structpred.trainers.planes._master_qp_kernels")
 SWEEP_NUMBERS = 10_000_000
 #: planes whose inner products are taken in one call, after which a signal is heard
 ROWS = 256
-#: so many planes are met one by one; for more, sorting all of them by columns pays
+#: up to this number of planes are met one by one; for more, sorting all of them by columns pays
 FEW = 8
 
 

@@ -32,7 +32,7 @@ _DRIFT = 50
 
 class ColumnState(NamedTuple):
     """w: the flat dual point u, which the regulariser maps to the weights. points: e_{y_i} - alpha_i of each row (n, labels).
-    active: a permutation of the rows, the ones that are visited first. counts, limits: as for SDCAState; the last count is of the
+    active: a permutation of the rows, the ones that are updated first. counts, limits: as for SDCAState; the last count is of the
     passes since w was summed up.
     """
 
@@ -64,7 +64,7 @@ class MappedAscent(ABC):
         return False
 
     def refresh(self, state: Any) -> None:
-        """Every so many passes u is summed up anew: what rounding added to it is gone."""
+        """After `_DRIFT` passes u is summed up anew: what rounding added to it is gone."""
         state.counts[4] += 1
         if state.counts[4] >= _DRIFT:
             state.counts[4] = 0

@@ -35,7 +35,7 @@ _SHARE, _SAVED = 12, 2
 
 class LabelState(NamedTuple):
     """w: the flat table (features, labels). mu: (n, labels). labels: a permutation of the labels for each row, of which the first
-    `sizes` are visited. active: a permutation of the rows. counts, limits: as for SDCAState; the last count is what passes saved
+    `sizes` are updated. active: a permutation of the rows. counts, limits: as for SDCAState; the last count is what passes saved
     for a linear system.
     """
 

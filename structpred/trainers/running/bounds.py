@@ -11,7 +11,7 @@ from structpred.core.weights import Vector
 from structpred.errors import ConvergenceError, OracleError
 from structpred.trainers.problem import Problem, Trainer
 
-#: after so many passes one sweep more, at zero weights, is less than 3 % of a run
+#: after this number of passes one sweep more, at zero weights, is less than 3 % of a run
 MANY_PASSES = 34
 
 

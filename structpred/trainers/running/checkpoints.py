@@ -168,7 +168,7 @@ def load_checkpoint(path: Path, fingerprint: str) -> Progress:
         except (KeyError, ValueError) as error:
             raise CheckpointError(f"{path}: cannot resume: {name} is missing, or not what a run could have written") from error
     if "order" not in arrays or ("best_weights" in arrays) != (found["best_dev"] is not None):
-        raise CheckpointError(f"{path}: cannot resume: the order of visits or the best weights are missing")
+        raise CheckpointError(f"{path}: cannot resume: the order of instances or the best weights are missing")
     return Progress(
         arrays={name.removeprefix("state."): array for name, array in arrays.items() if name.startswith("state.")},
         order=arrays["order"],

@@ -57,14 +57,14 @@ def try_step(problem: Problem, trainer: Trainer) -> None:
 def judged(problem: Problem, trainer: Trainer, result: Result) -> Result:
     """The result; ParameterError where the objective at the weights returned is not what the certificate says."""
     _check_weights(problem, trainer, result.weights)
-    told = result.certificate.primal
-    if told is None or not problem.certified:
+    stated = result.certificate.primal
+    if stated is None or not problem.certified:
         return result
     ours = not own_code(type(trainer).primal)  # some add terms
     found = trainer.primal(problem, result.weights) if ours else problem.primal(result.weights)
-    if not abs(found - told) <= 1e-6 * (1.0 + abs(found)):
+    if not abs(found - stated) <= 1e-6 * (1.0 + abs(found)):
         raise ParameterError(
-            f"trainer: {type(trainer).__name__} says that the objective at the weights it returns is {told:.9g}, and there "
+            f"trainer: {type(trainer).__name__} says that the objective at the weights it returns is {stated:.9g}, and there "
             f"it is {found:.9g}: are they the weights that its `objective` judged, and is it problem.primal of them?"
         )
     return result

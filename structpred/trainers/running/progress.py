@@ -38,7 +38,7 @@ class Display:
         return self
 
     def update(self, passes: int, part: float, history: Sequence[Record], doing: str = "") -> None:
-        """So many whole passes are done, and `part` of the next; doing: what is under way in place of a pass."""
+        """This number of whole passes is done, and `part` of the next; doing: what is under way in place of a pass."""
 
     def tell(self, history: Sequence[Record]) -> None:
         """The last row of the history is new."""

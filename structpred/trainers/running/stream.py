@@ -1,6 +1,6 @@
 """Training on a stream: the same loop, over batches that are made as they are needed and then forgotten.
 
-Instances are visited in the order in which they come, so the result does not depend on where one batch ends and the next begins.
+Instances are used in the order in which they come, so the result does not depend on where one batch ends and the next begins.
 """
 
 import zlib
@@ -101,7 +101,7 @@ def train_stream(problem: StreamProblem, trainer: Trainer, batches: Batches, set
 
 
 class StreamRun(Run):
-    """One run over a stream. crc: of the labels that this pass has visited, where all of an instance are known. total:
+    """One run over a stream. crc: of the labels that this pass has seen, where all of an instance are known. total:
     instances of a whole pass, once known.
     """
 

@@ -30,7 +30,7 @@ class ShardedTrainer(ByInner, Trainer):
     """A way of training over shards, which are runs of neighbouring instances here. One "pass" is one round of all shards.
 
     trainer: that of a shard. shards: how many there are; the result depends on it. passes: of a shard in a round. seed: of the
-    order of visits.
+    order of instances.
     """
 
     bulk = True
