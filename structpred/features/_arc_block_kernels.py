@@ -15,7 +15,7 @@ from structpred.features._arc_kernels import (
 from structpred.features._arc_score_kernels import P, add_template, fill_counting, finish_rows, score_sentence, score_unary
 from structpred.runtime.jit import njit
 
-#: so many arcs or fewer have their features sorted when they are written
+#: up to this number of arcs have their features sorted when they are written
 SORTED = 64
 #: bytes that the processor reads from memory at once
 LINE = 64

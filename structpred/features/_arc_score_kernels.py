@@ -18,7 +18,7 @@ from structpred.features._arc_kernels import KIND_CODES, N_CLASSES, U, distance_
 from structpred.runtime.jit import njit
 
 P = np.uintp
-#: so many templates are added up in one go where their weights do not stay in the cache anyway
+#: how many templates are added up in one go where their weights do not stay in the cache anyway
 TOGETHER = 4
 
 

@@ -32,8 +32,8 @@ def extremes(leaves, masses, sums):
 
 
 @njit(cache=True, nogil=True)
-def parted(parents, depths, u, v):
-    """(how many labels are on one of the two paths alone, the depth below which they part)."""
+def path_difference(parents, depths, u, v):
+    """(how many labels are on one of the two paths alone, the depth of their lowest common ancestor, -1 without one)."""
     a, b = u, v
     while a != b:
         if depths[a] >= depths[b]:
@@ -84,7 +84,7 @@ def sweep_paths(rows, forest, aims, table, nodes, visits, gaps, losses):
             gain = sums[leaves[top]] - sums[leaves[low]]
             if not gain > TINY * (abs(sums[leaves[top]]) + abs(sums[leaves[low]])):
                 break
-            differ, above = parted(parents, depths, leaves[top], leaves[low])
+            differ, above = path_difference(parents, depths, leaves[top], leaves[low])
             step = masses[low]
             if curvature > 0.0:
                 step = min(step, gain / (curvature * differ))

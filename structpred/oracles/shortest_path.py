@@ -226,10 +226,10 @@ class ShortestPathOracle(Oracle):
         return log_zs, mu
 
     def kbest(self, scores: Scores, shape: Shape, k: int) -> list[Labels]:
-        """The k best paths without forbidden edges, best first: the k best ways to each node, from those to the nodes before."""
+        """The k best paths without forbidden edges, best first: the k best paths to each node, from those to the nodes before."""
         graph = graph_of(shape)
         given, n, k = checked_scores(scores, graph.n_parts, shape), len(graph.order), min(k, graph.n_paths)
-        check_fits(24 * n * k, f"the {k:,} best ways to {n:,} nodes")
+        check_fits(24 * n * k, f"the {k:,} best paths to {n:,} nodes")
         values, (froms, ranks) = np.empty((n, k)), np.zeros((2, n, k), np.int64)
         counts, heads = np.zeros(n, np.int64), np.zeros(int(np.diff(graph.starts).max()), np.int64)
         _kernels().best_ways(given, graph.starts, graph.edges, graph.tails, k, _LEAST, values, froms, ranks, counts, heads)

@@ -10,7 +10,7 @@ import numpy as np
 from structpred.runtime.jit import njit
 
 LANES = 32
-PIVOTS = 9  # the kink search goes on from the median of so many kinks
+PIVOTS = 9  # the kink search continues from the median of this number of kinks
 TINY = 1e-300
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from structpred.projections._active_set_kernels import add, exchange, minimise, mixture, products, take_back, towards
 from structpred.runtime.jit import njit
 
-PATIENCE = 4  # so many vertices in a row may bring nothing new
+PATIENCE = 4  # how many vertices in a row may bring nothing new
 RUNNING, DONE, STUCK = 0, 1, 2
 
 

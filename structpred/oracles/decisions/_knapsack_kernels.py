@@ -5,7 +5,7 @@ import numpy as np
 
 from structpred.runtime.jit import njit
 
-#: so many items are sorted by insertion
+#: up to this number of items are sorted by insertion
 _FEW = 128
 
 
@@ -152,7 +152,7 @@ def taken_items(taken, ends, items, item_ends):
 def set_sums(scores, offsets, rows, starts, skip, take, log_zs, mu):
     """log Z and the probability of each item, of these rows.
 
-    Backward: log of the sum over all ways from a node to the end. Forward: a node's probability goes on by their shares.
+    Backward: log of the sum over all paths from a node to the end. Forward: a node's probability is passed on by their shares.
     """
     n, size = starts.shape[0] - 2, starts[-1]
     ways, share = np.empty(size), np.empty(size)

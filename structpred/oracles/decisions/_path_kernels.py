@@ -57,7 +57,7 @@ def is_path(labels, ends, source, target):
 def path_sums(scores, offsets, rows, starts, edges, tails, least, log_zs, mu):
     """log Z and the probability of each edge, of these rows; mu must hold zeros. Edges that score at most `least` are left out.
 
-    Forward: log of the sum over all ways to a node. Backward: a node's probability goes to the edges into it by their shares.
+    Forward: log of the sum over all paths to a node. Backward: a node's probability goes to the edges into it by their shares.
     """
     n = starts.shape[0] - 1
     ways, share = np.empty(n), np.empty(n)
@@ -92,7 +92,7 @@ def path_sums(scores, offsets, rows, starts, edges, tails, least, log_zs, mu):
 
 @njit(cache=True, nogil=True)
 def best_ways(scores, starts, edges, tails, k_best, least, values, froms, ranks, counts, heads):
-    """The k best ways to each node: values, the edge they end with (its place in `edges`), their rank at the node before.
+    """The k best paths to each node: values, the edge they end with (its place in `edges`), their rank at the node before.
 
     values, froms, ranks: (n, k_best); counts: (n,), how many there are. Edges that score at most `least` are left out.
     """

@@ -39,7 +39,7 @@ def add_edge(scores, table, i, j, allowed, field):
         if not (i_free and j_free):
             return 0.0, 0, 0.0
         hard = (s00 <= LOWEST) + 2 * (s01 <= LOWEST) + 4 * (s10 <= LOWEST) + 8 * (s11 <= LOWEST)
-        # what stands in for a forbidden score makes J zero; propagation leaves at most one in each row and column
+        # what replaces a forbidden score makes J zero; propagation leaves at most one in each row and column
         if hard == 1:
             s00 = s01 + s10 - s11
         elif hard == 8:
