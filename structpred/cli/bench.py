@@ -45,7 +45,7 @@ def bench_command(experiment: "Experiment") -> click.Command:
         if picture is not None:
             check_path(picture)
         figures = experiment.run(folder, wanted)
-        click.echo(experiment.shown(figures, as_json=as_json))
+        click.echo(experiment.shown(figures, as_json=as_json, quick=quick))
         if picture is not None:
             _draw(figures, picture)
 
@@ -55,7 +55,7 @@ def bench_command(experiment: "Experiment") -> click.Command:
         ),
         click.Option(
             ["--quick"], is_flag=True,
-            help="A quick run on small parts of the data, to see that everything works; the figures mean little.",
+            help="A quick run on small parts of the data, to see that everything works; the figures mean nothing.",
         ),
         click.Option(["--only"], type=Choice(experiment.tables), help="One of the tables."),
         click.Option(["--json", "as_json"], is_flag=True, help="All figures as one JSON object."),

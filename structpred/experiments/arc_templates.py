@@ -14,6 +14,7 @@ import numpy as np
 from structpred.data.arc_templates import ArcTemplate
 from structpred.evaluation.parsing import evaluate_treebanks
 from structpred.evaluation.trees import UD
+from structpred.experiments.claims import PRINTED
 from structpred.experiments.experiment import Experiment, Wanted, data_file, keep_settings, once
 from structpred.io import Treebank, read_treebank
 from structpred.io.templates.arc_template_sets import conjunction_family
@@ -107,7 +108,7 @@ class ArcTemplates(Experiment):
             "",
             f"{'templates':>9}   UAS chosen by MKL   by the SVM",
             *(f"{n:>9}{100 * one:>20.2f}{100 * other:>13.2f}" for (n, one), (_, other) in pairs),
-            f"MKL itself: {100 * figures.mkl_uas:.2f}; {PAPER}",
+            f"MKL itself: {100 * figures.mkl_uas:.2f}{PRINTED}; {PAPER}",
             f"zero groups after each epoch, of {len(last)}: {zero}",
             "the largest of the last:",
             *(f"{weight:9.4f}  {name}" for weight, name in top),

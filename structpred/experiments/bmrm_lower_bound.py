@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from structpred.core.types import Floats
+from structpred.experiments.claims import Claim
 from structpred.experiments.experiment import Experiment, Wanted
 from structpred.features.parts import PartFeatures
 from structpred.objectives.margin import MarginRescaling
@@ -123,3 +124,24 @@ class LowerBound(Experiment):
             own = f"{row.t:>4} {row.bound:>18.14f} {row.gap:>18.14f} {row.ls_gap:>18.14f}"
             lines.append(f"{own} {row.distance:>18.14f} {row.printed:>14.2g}")
         return "\n".join([*lines, f"largest relative difference from 1/(2 lambda t): {figures.error:.1g}"])
+
+    def claims(self, figures: BoundTable) -> list[Claim]:
+        """Theorem 6, and its construction."""
+        paper, last = "Saha, Zhang, Vishwanathan 2009", figures.rows[-1]
+        printed = next((row.t for row in figures.rows if row.printed < 1e-9), None)
+        return [
+            Claim(
+                paper,
+                "Theorem 6: bundle methods need order 1/(lambda eps) iterations",
+                "gap 1/(2 lambda t) or more",
+                f"gap 1/(2 lambda t) for all t < {last.t + 1}, to {figures.error:.0e}",
+                figures.error < 1e-9,
+            ),
+            Claim(
+                paper,
+                "the matrix of (14) is such a worst case",
+                f"needs {figures.d // 2} iterations",
+                "not solved" if printed is None else f"solved after {printed} iterations",
+                printed is None,
+            ),
+        ]

@@ -6,7 +6,7 @@ A new experiment is a subclass of Experiment in a file of this package: `structp
 import json
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -14,8 +14,12 @@ from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
 from structpred.errors import DataError
+from structpred.experiments.claims import PRINTED, Claim, claim_lines, without_printed
 from structpred.runtime.discovery import public_subclasses
 from structpred.storage.atomic import write_atomic
+
+#: the first line of a quick run
+QUICK = "--quick: a run on small parts of the data, to see that everything works; its figures mean nothing"
 
 
 class Wanted(NamedTuple):
@@ -67,16 +71,35 @@ class Experiment(ABC):
 
     @abstractmethod
     def text(self, figures: Any) -> str:
-        """The same as tables for people, with the paper's figures next to them."""
+        """The same as tables for people, the paper's figures at the end of lines, after the mark `PRINTED`."""
 
-    def shown(self, figures: Any, *, as_json: bool) -> str:
-        """The figures as one JSON object or as text."""
-        return json.dumps(plain(figures)) if as_json else self.text(figures)
+    def claims(self, figures: Any) -> Sequence[Claim]:
+        """What the paper claims of these figures, and whether it was met; of a full run alone."""
+        return ()
+
+    def shown(self, figures: Any, *, as_json: bool, quick: bool = False) -> str:
+        """The figures as one JSON object or as text. Those of a quick run mean nothing: nothing of a paper stands beside them."""
+        claims = [] if quick else self.claims(figures)
+        if as_json:
+            found = plain(figures)
+            whole = {**(found if isinstance(found, dict) else {"tables": found}), "claims": [asdict(one) for one in claims]}
+            return json.dumps({"quick": QUICK, **without_papers(whole)} if quick else whole)
+        text = "\n".join([self.text(figures), *claim_lines(claims)])
+        return f"{QUICK}\n{without_printed(text)}" if quick else text.replace(PRINTED, "")
 
 
 def plain(figures: Any) -> Any:
     """Dataclasses as mappings, alone or in a list."""
     return [asdict(one) for one in figures] if isinstance(figures, list) else asdict(figures)
+
+
+def without_papers(found: Any) -> Any:
+    """Without all that is named after a paper: fields `paper` and `paper_...`, at any depth."""
+    if isinstance(found, list):
+        return [without_papers(one) for one in found]
+    if not isinstance(found, dict):
+        return found
+    return {key: without_papers(one) for key, one in found.items() if key != "paper" and not key.startswith("paper_")}
 
 
 @cache

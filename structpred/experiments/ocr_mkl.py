@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from structpred.experiments.claims import PRINTED
 from structpred.experiments.experiment import Experiment, Wanted, data_file, keep_settings, once
 from structpred.experiments.ocr_kernels import Fold, Model, Plan, accuracies, certified, chosen
 from structpred.io.ocr import OcrWords, read_ocr
@@ -114,16 +115,16 @@ class OcrKernels(Experiment):
         sizes = f"train on one fold ({figures.letters:,} letters), test on {figures.tested:,}"
         lines = [
             f"OCR letters, {figures.folds} run{plural}: {sizes}; {figures.epochs} epochs",
-            f"{'kernel':<18}{'accuracy':>15}{'seconds':>9}{'C':>8}{'eta0':>7}   {'paper':<14}{'seconds':>8}",
+            f"{'kernel':<18}{'accuracy':>15}{'seconds':>9}{'C':>8}{'eta0':>7}{PRINTED}   {'paper':<14}{'seconds':>8}",
         ]
         for row in figures.rows:
             measured = f"{row.mean:.1f} +- {row.deviation:.1f} %"
-            beside = f"gap {100 * row.gap:.1f} %" if row.gap is not None else ""
+            beside = f"   gap {100 * row.gap:.1f} %" if row.gap is not None else ""
             if row.paper is not None:
-                beside = f"{f'{row.paper[0]:.1f} +- {row.paper[1]:.1f} %':<14}{row.paper[2]:>8g}"
+                beside = f"{PRINTED}   {f'{row.paper[0]:.1f} +- {row.paper[1]:.1f} %':<14}{row.paper[2]:>8g}"
             eta0 = f"{np.median(row.eta0):g}" if row.gap is None else "-"
             settings = f"{np.median(row.C):>8g}{eta0:>7}"
-            lines.append(f"{row.model:<18}{measured:>15}{row.seconds:>9.2f}{settings}   {beside}".rstrip())
+            lines.append(f"{row.model:<18}{measured:>15}{row.seconds:>9.2f}{settings}{beside}".rstrip())
         for row in figures.rows:
             if row.model.startswith("MKL"):
                 weights = ", ".join(f"{name} {weight:.2f}" for name, weight in zip(row.groups, row.weights, strict=True))

@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from structpred.errors import DataError
+from structpred.experiments.claims import PRINTED
 from structpred.experiments.experiment import Experiment, Wanted, keep_settings
 from structpred.experiments.pdm_runs import C1, C2, FEATURES, GROUPED, LATENT_C, MANY, TASKS, Plan, Runs, Task, compiled, run_task
 
@@ -220,14 +221,14 @@ def _lines(one: Table, figures: PdmFigures) -> list[str]:
     lines = [
         f"{one.title}: {one.points:,} points, {one.trained:,} to train on, {known}; "
         f"C = {one.C:g}, {kernel}; {figures.repeats} partition{plural}, {figures.budget:,} inner problems",
-        f"{'solver':<18}{'objective':>10}{'seconds':>9}{'error':>9}{'proven':>8}   {'paper, ' + one.paper:<12}{'objective':>10}"
-        f"{'seconds':>9}{'error':>9}",
+        f"{'solver':<18}{'objective':>10}{'seconds':>9}{'error':>9}{'proven':>8}{PRINTED}   {'paper, ' + one.paper:<12}"
+        f"{'objective':>10}{'seconds':>9}{'error':>9}",
     ]
     for row in one.rows:
         own = f"{row.solver:<18}{row.objective:>10.3f}{row.seconds:>9.2f}{row.error:>7.1f} %{row.proven:>8}"
-        beside = "" if row.method is None else f"   {row.method:<12}{'*':>10}"
+        beside = "" if row.method is None else f"{PRINTED}   {row.method:<12}{'*':>10}"
         if row.paper is not None:
-            beside = f"   {row.method:<12}{row.paper[0]:>10.2f}{row.paper[1]:>9g}{row.paper[2]:>7.1f} %"
+            beside = f"{PRINTED}   {row.method:<12}{row.paper[0]:>10.2f}{row.paper[1]:>9g}{row.paper[2]:>7.1f} %"
         lines.append(own + beside)
     said = "best or equal" if one.best else "NOT the best"
     ours = next(row for row in one.rows if row.solver == one.default)
@@ -236,5 +237,5 @@ def _lines(one: Table, figures: PdmFigures) -> list[str]:
     return [
         *lines,
         f"The default solver is {said} on average, and in {least} of {figures.repeats} partition{plural}. The runner-up of the "
-        f"local methods, {second}, is at {ratio:.2f} times its objective (the paper: {theirs}, {paper_ratio:.2f} times).",
+        f"local methods, {second}, is at {ratio:.2f} times its objective{PRINTED} (the paper: {theirs}, {paper_ratio:.2f} times)",
     ]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from structpred.experiments.claims import PRINTED
 from structpred.experiments.experiment import Experiment, Wanted
 from structpred.experiments.sign_applications import TRAINED, Difference, FewSamples, Pairwise, few_samples, pairwise
 from structpred.experiments.sign_convergence import GAMMA, Convergence, convergence
@@ -100,7 +101,7 @@ def _few_lines(tables: Sequence[FewSamples]) -> list[str]:
             name = f"{one.data}: {one.target}"
             lines.append(_difference(name, found.signs, found.plain, found.better / one.splits, found.worse / one.splits))
         signs, plain, better, worse = PAPER_FEW[field]
-        lines.append(_difference("the paper, E. coli", signs, plain, better / 10_000, worse / 10_000))
+        lines.append(PRINTED + _difference("the paper, E. coli", signs, plain, better / 10_000, worse / 10_000))
     for one in tables:
         known = ", ".join(f"{'+' if sign > 0 else '-'}{name}" for name, sign in one.variables.items())
         sizes = f"{one.data}: {one.samples} samples, {one.positive} positive, {one.splits:,} splits, {one.seconds:.0f} s"
@@ -130,7 +131,8 @@ def _pairwise_lines(tables: Sequence[Pairwise]) -> list[str]:
         )
     means = [sum(column) / len(PAPER_PAIRWISE) for column in zip(*PAPER_PAIRWISE, strict=True)]
     lines.append(
-        f"  the paper: mean {means[0]:.3f} with signs, {means[1]:.3f} without; ahead in 12 of 12 categories, in every trial"
+        f"{PRINTED}  the paper: mean {means[0]:.3f} with signs, {means[1]:.3f} without; ahead in 12 of 12 categories, in every "
+        "trial"
     )
     return lines
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from structpred.experiments.claims import PRINTED
 from structpred.experiments.experiment import Experiment, Wanted, data_file
 from structpred.experiments.slack_comparisons import (
     ScoreRow,
@@ -204,14 +205,14 @@ def _search_lines(table: SearchTable) -> list[str]:
     amount = f"{table.samples} samples, up to {table.rounds} rounds, C {table.C:.3g}"
     lines = [
         f"Searches over {kind}: {table.data}, {N_LABELS} labels, {amount}",
-        f"{'':<10} {'success':>9} {'queries':>8} {'ms':>8}   {beside} {'success':>8} {'queries':>8} {'ms':>6}",
+        f"{'':<10} {'success':>9} {'queries':>8} {'ms':>8}{PRINTED}   {beside} {'success':>8} {'queries':>8} {'ms':>6}",
     ]
     paper = PAPER_SEARCHES[table.beside]
     for row in table.rows:
         own = f"{row.method:<10} {100 * row.success:>7.1f} % {row.queries:>8.1f} {row.milliseconds:>8.2f}"
         if row.method in paper:
             success, queries, ms = paper[row.method]
-            own += f"   {'':<{len(beside)}} {success:>6.1f} % {queries:>8.1f} {ms:>6.1f}"
+            own += f"{PRINTED}   {'':<{len(beside)}} {success:>6.1f} % {queries:>8.1f} {ms:>6.1f}"
         lines.append(own)
     return lines
 
@@ -229,7 +230,7 @@ def _score_lines(title: str, table: ScoreTable, paper: dict[str, tuple[float, fl
         lines.append(f"{row.surrogate:<18}{row.C:>12.3g}" + "".join(f"{value or 0.0:>12.4f}" for value in figures) + f"{gap:>12}")
     for surrogate, figures_of_paper in paper.items():
         cells = "".join(f"{value:>12.4f}" for value in figures_of_paper)
-        lines.append(f"{surrogate + ', the paper':<18}{'':>12}{cells}")
+        lines.append(f"{PRINTED}{surrogate + ', the paper':<18}{'':>12}{cells}")
     if table.data != table.beside:
-        lines.append(f"The paper's figures are of {table.beside}.")
+        lines.append(f"{PRINTED}The paper's figures are of {table.beside}.")
     return lines

@@ -14,7 +14,7 @@ def test_losses_of_decisions_are_compared(here: Here, tmp_path: Path) -> None:
     """A row for each method with its regret; SPO+ loses less than least squares, and only bcfw has a gap."""
     code, out, err = here("bench", "decisions", "--quick", "--only", "paths", "--json", cwd=tmp_path)
     assert code == 0, err
-    rows = {row["method"]: row for row in json.loads(out)}
+    rows = {row["method"]: row for row in json.loads(out)["tables"]}
     assert {row["problem"] for row in rows.values()} == {"paths"}
     regrets = {name: row["regret"] for name, row in rows.items()}
     assert 0.0 < regrets["spo+, adam"] < regrets["least squares, then the oracle"] < 0.5

@@ -15,12 +15,12 @@ Here = Callable[..., tuple[int, str, str]]
 
 @pytest.mark.slow
 def test_kernels_are_compared(here: Here, data_dir: Path, tmp_path: Path) -> None:
-    """A line for each model with the paper's figures, weights of groups that sum to one, and the batch optimum with its gap."""
+    """A line for each model, weights of groups that sum to one, and the batch optimum with its gap."""
     common = ("bench", "ocr-mkl", "--quick", "--only", "second", "--data", str(data_dir))
     code, out, err = here(*common, "--batch", cwd=tmp_path)
     assert code == 0, err
-    assert [line[:12].strip() for line in out.splitlines()[2:6]] == ["B1-spline", "average L+B1", "MKL L+B1", "MKL L+B1, ba"]
-    assert "85.2 +- 0.3 %" in out
+    assert [line[:12].strip() for line in out.splitlines()[3:7]] == ["B1-spline", "average L+B1", "MKL L+B1", "MKL L+B1, ba"]
+    assert "85.2" not in out
     table = json.loads(here(*common, "--json", cwd=tmp_path)[1])
     assert [row["model"] for row in table["rows"]] == ["B1-spline", "average L+B1", "MKL L+B1"]
     for row in table["rows"]:

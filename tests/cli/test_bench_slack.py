@@ -34,20 +34,13 @@ def weather(n: int, seed: int) -> MultiLabelData:
 
 @pytest.mark.slow
 def test_quick_prints_all_tables(here: Here, data_dir: Path, tmp_path: Path) -> None:
-    """With --quick the searches, the scores and the hierarchy are shown with the paper's figures next to them."""
+    """With --quick the searches, the scores and the hierarchy are shown, and no figure of the paper."""
     code, out, err = here("bench", "slack", "--quick", "--data", str(data_dir), cwd=tmp_path)
     assert code == 0, err
-    for said in ("Searches over whole labels: yeast, 14 labels", "the paper, RCV1:", "43.2", "Multi-label classification: yeast"):
+    for said in ("Searches over whole labels: yeast, 14 labels", "Multi-label classification: yeast"):
         assert said in out
-    for said in (
-        "slack, the paper",
-        "0.6610",
-        "tree of labels: Enron-corr",
-        "H-loss",
-        "figures are of SWIKI-2011",
-        "CPU seconds",
-    ):
-        assert said in out
+    assert all(said in out for said in ("tree of labels: Enron-corr", "H-loss", "CPU seconds"))
+    assert not any(printed in out for printed in ("the paper", "43.2", "0.6610", "SWIKI"))
 
 
 @pytest.mark.slow
@@ -61,7 +54,6 @@ def test_searches_as_json_and_over_the_relaxation(here: Here, data_dir: Path, tm
         ("yeast", False), ("enron", False), ("yeast", True), ("enron", True),
     ]  # fmt: skip
     assert data["scores"] is None
-    assert data["paper"]["searches"]["yeast"]["angular"] == [22.4, 3.8, 4.7]
     for t in data["searches"]:
         rows = {row["method"]: row for row in t["rows"]}
         assert tuple(rows) == METHODS

@@ -28,7 +28,7 @@ def test_solvers_of_linear_machines_are_compared(here: Here, data_dir: Path, tmp
     assert code == 0, err
     assert {"bmrm", "ls_bmrm", "bcfw", "liblinear"} <= {line.split()[0] for line in out.splitlines() if line}
     assert "</svg>" in (tmp_path / "gaps.svg").read_text()
-    (table,) = json.loads(here(*common, "--json", cwd=tmp_path)[1])
+    (table,) = json.loads(here(*common, "--json", cwd=tmp_path)[1])["tables"]
     for course in table["courses"]:
         gaps = [point["gap"] for point in course["points"]]
         assert min(gaps) >= -1e-9
