@@ -33,18 +33,17 @@ def bench() -> None:
 def bench_command(experiment: "Experiment") -> click.Command:
     """`structpred bench NAME`: the options that all experiments share, and the switches of this one."""
 
-    def run(data: str | None, quick: bool, only: str | None, as_json: bool, picture: str | None = None,
-            output: str | None = None, **others: int) -> None:  # fmt: skip
+    def run(data: str | None, quick: bool, only: str | None, as_json: bool, output: str | None,
+            picture: str | None = None, **others: int) -> None:  # fmt: skip
         from structpred.experiments.experiment import Wanted, data_folder
         from structpred.report.figures import check_path
 
         numbers = {name: others[name.replace("-", "_")] for name in experiment.numbers}
         switches = frozenset(name for name in experiment.switches if others[name])
         wanted = Wanted(quick, only, switches, numbers, None if output is None else Path(output))
-        folder = data_folder(data) if experiment.needs_data else Path()
         if picture is not None:
             check_path(picture)
-        figures = experiment.run(folder, wanted)
+        figures = experiment.ran(data_folder(data), wanted)
         click.echo(experiment.shown(figures, as_json=as_json, quick=quick))
         if picture is not None:
             _draw(figures, picture)
@@ -59,6 +58,10 @@ def bench_command(experiment: "Experiment") -> click.Command:
         ),
         click.Option(["--only"], type=Choice(experiment.tables), help="One of the tables."),
         click.Option(["--json", "as_json"], is_flag=True, help="All figures as one JSON object."),
+        click.Option(
+            ["--output", "-o"], metavar="FOLDER",
+            help="Keep what is done in this folder, and the figures; started again after a stop, the run goes on from there.",
+        ),
         *(click.Option([f"--{name}"], is_flag=True, help=text) for name, text in experiment.switches.items()),
         *(
             click.Option([f"--{name}"], type=click.IntRange(min=1), default=default, show_default=True, help=text)
@@ -67,9 +70,6 @@ def bench_command(experiment: "Experiment") -> click.Command:
     ]  # fmt: skip
     if experiment.draws:
         params.append(click.Option(["--picture"], metavar="FILE", help="Draw the figures, too: a .png or .svg file."))
-    if experiment.resumes:
-        text = "Keep what is done in this folder; started again after a stop, the run goes on from there."
-        params.append(click.Option(["--output", "-o"], metavar="FOLDER", help=text))
     page = inspect.getdoc(experiment)
     return general_options(click.Command(experiment.name, callback=run, params=params, help=page, short_help=experiment.summary))
 

@@ -15,7 +15,7 @@ from structpred.data.arc_templates import ArcTemplate
 from structpred.evaluation.parsing import evaluate_treebanks
 from structpred.evaluation.trees import UD
 from structpred.experiments.claims import PRINTED
-from structpred.experiments.experiment import Experiment, Wanted, data_file, keep_settings, once
+from structpred.experiments.experiment import Experiment, Wanted, data_file, once
 from structpred.io import Treebank, read_treebank
 from structpred.io.templates.arc_template_sets import conjunction_family
 from structpred.models import DependencyParser
@@ -83,7 +83,6 @@ class ArcTemplates(Experiment):
         "max-bits": (18, "The largest block of a template has 2^so many weights."),
     }
     draws: ClassVar = True
-    resumes: ClassVar = True
 
     def run(self, folder: Path, wanted: Wanted) -> Curves:
         """All trainings; those that are kept in the output folder are not done again."""
@@ -121,8 +120,7 @@ class Run:
 
     def __init__(self, folder: Path, train: Treebank, dev: Treebank, epochs: int, max_bits: int) -> None:
         self.folder, self.train, self.dev, self.epochs, self.max_bits = folder, train, dev, epochs, max_bits
-        settings = {"sentences": len(train), "words": train.n_words, "epochs": epochs, "max_bits": max_bits}
-        keep_settings(folder, settings)
+        folder.mkdir(parents=True, exist_ok=True)
 
     def curves(self, family: list[ArcTemplate]) -> Curves:
         """MKL and SVM of all templates; then SVMs of those that either one gives most weight."""

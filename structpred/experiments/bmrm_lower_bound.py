@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -108,11 +108,10 @@ class LowerBound(Experiment):
     name = "bmrm-lower-bound"
     summary = "The worst case of bundle methods."
     tables = ("worst-case",)
-    needs_data: ClassVar = False
 
     def run(self, folder: Path, wanted: Wanted) -> BoundTable:
         """The table, for d = 16 if quick, else 64; lam = 0.1."""
-        return lower_bound(16 if wanted.quick else 64, 0.1)
+        return wanted.kept("table", BoundTable, lambda: lower_bound(16 if wanted.quick else 64, 0.1))
 
     def text(self, figures: BoundTable) -> str:
         """One line an iteration."""

@@ -100,16 +100,18 @@ class DecisionLosses(Experiment):
     name = "decisions"
     summary = "Losses of predict-then-optimise: regret and seconds."
     tables = tuple(PROBLEMS)
-    needs_data: ClassVar = False
     draws: ClassVar = True
 
     def run(self, folder: Path, wanted: Wanted) -> list[DecisionRow]:
         """The rows: three seeds and all instances; one seed and at most 60 instances if quick."""
         most, seeds = (60, [0]) if wanted.quick else (1000, [0, 1, 2])
         names = wanted.chosen(PROBLEMS)
-        for name in names:  # so that no row pays for what is compiled
-            compared(name, 2, [0])
-        return [row for name in names for row in compared(name, min(most, PROBLEMS[name].train), seeds)]
+
+        def rows(name: str) -> list[DecisionRow]:
+            compared(name, 2, [0])  # so that no row pays for what is compiled
+            return compared(name, min(most, PROBLEMS[name].train), seeds)
+
+        return [row for name in names for row in wanted.kept(name, list[DecisionRow], partial(rows, name))]
 
     def text(self, figures: list[DecisionRow]) -> str:
         """One line a method."""

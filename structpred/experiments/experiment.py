@@ -5,18 +5,22 @@ A new experiment is a subclass of Experiment in a file of this package: `structp
 
 import json
 import os
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, is_dataclass, replace
 from functools import cache
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple
+from types import MappingProxyType, UnionType
+from typing import Any, ClassVar, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 from structpred.errors import DataError
 from structpred.experiments.claims import PRINTED, Claim, claim_lines, without_printed
+from structpred.experiments.data_sets import SOURCES
 from structpred.runtime.discovery import public_subclasses
 from structpred.storage.atomic import write_atomic
+
+T = TypeVar("T")
 
 #: the first line of a quick run
 QUICK = "--quick: a run on small parts of the data, to see that everything works; its figures mean nothing"
@@ -24,7 +28,7 @@ QUICK = "--quick: a run on small parts of the data, to see that everything works
 
 class Wanted(NamedTuple):
     """How much is run. quick: on small parts of the data. only: one of the tables. switches: those that are on, by name. numbers:
-    what was given for each of them. output: where a run that can be stopped keeps what is done; None: nowhere.
+    what was given for each of them. output: where a run keeps what is done; None: nowhere.
     """
 
     quick: bool = False
@@ -37,6 +41,11 @@ class Wanted(NamedTuple):
         """The one table that is wanted, else all."""
         return [self.only] if self.only else list(tables)
 
+    def kept(self, name: str, kind: type[T], compute: Callable[[], T]) -> T:
+        """A part of a run: what is computed, or what a run that was stopped had kept of it under this name."""
+        found: T = rebuilt(kind, once(self.output, name, compute))
+        return found
+
 
 class Experiment(ABC):
     """One experiment of a paper. The docstring of a child is the help page of `structpred bench NAME`.
@@ -48,9 +57,7 @@ class Experiment(ABC):
     tables : what `--only` may name.
     switches : further flags and their help texts.
     numbers : further options that take a whole number: the default, and the help text.
-    needs_data : whether it reads data sets; else `run` gets the present folder.
     draws : whether the shell can draw the figures.
-    resumes : whether a run that was stopped goes on from what it kept in `--output`.
     """
 
     name: ClassVar[str]
@@ -58,16 +65,33 @@ class Experiment(ABC):
     tables: ClassVar[tuple[str, ...]]
     switches: ClassVar[Mapping[str, str]] = {}
     numbers: ClassVar[Mapping[str, tuple[int, str]]] = {}
-    needs_data: ClassVar[bool] = True
     draws: ClassVar[bool] = False
-    resumes: ClassVar[bool] = False
 
     @abstractmethod
     def run(self, folder: Path, wanted: Wanted) -> Any:
         """All figures, as a dataclass, or a list of them, that `--json` prints. Raises DataError for missing data sets.
 
+        Parts go through `wanted.kept`: with `--output`, what is done is not done again after a stop.
+
         Ctrl-C ends it within a second: every step of an experiment is short, or a `fit`, which stops after its step.
         """
+
+    def ran(self, folder: Path, wanted: Wanted) -> Any:
+        """Run, in an output folder of the same settings; a field `cpu_seconds` of the figures is that of all runs in it."""
+        before, start = 0.0, time.process_time()
+        if wanted.output is not None:
+            others = {"switches": sorted(wanted.switches), "numbers": dict(wanted.numbers)}
+            keep_settings(wanted.output, {"bench": self.name, "quick": wanted.quick, "only": wanted.only, **others})
+            paths = set(wanted.output.glob("*.json")) - {wanted.output / name for name in ("settings.json", "figures.json")}
+            before = sum(_piece(path)["cpu_seconds"] for path in paths)
+        figures = self.run(folder, wanted)
+        seconds = before + time.process_time() - start
+        if hasattr(figures, "cpu_seconds"):
+            figures = replace(figures, cpu_seconds=seconds)
+        if wanted.output is not None:
+            found = {**json.loads(self.shown(figures, as_json=True, quick=wanted.quick)), "cpu_seconds": seconds}
+            write_atomic(wanted.output / "figures.json", json.dumps(found).encode())
+        return figures
 
     @abstractmethod
     def text(self, figures: Any) -> str:
@@ -119,36 +143,56 @@ def keep_settings(folder: Path, settings: Mapping[str, Any]) -> None:
 
 
 def once(folder: Path | None, name: str, compute: Callable[[], Any]) -> Any:
-    """What the folder of a run has under this name, as JSON; else what is computed, which is then kept. None: nothing is."""
+    """What the folder of a run has under this name, as JSON; else what is computed, which is then kept, with its seconds of CPU.
+    None: nothing is kept.
+    """
     path = None if folder is None else folder / f"{name}.json"
     if path is not None and path.exists():
-        return json.loads(path.read_text())
-    found = compute()
+        return _piece(path)["found"]
+    start = time.process_time()
+    found = {"found": compute(), "cpu_seconds": time.process_time() - start}
+    text = json.dumps(found, default=asdict)
     if path is not None:
-        write_atomic(path, json.dumps(found).encode())
-    return found
+        write_atomic(path, text.encode())
+    return json.loads(text)["found"]
+
+
+def _piece(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text())
+        return {"found": found["found"], "cpu_seconds": found["cpu_seconds"]}
+    except (ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{path}: expected what a run had kept there: {error!r}; remove the file to make it anew") from error
+
+
+def rebuilt(kind: Any, found: Any) -> Any:
+    """What was written as JSON, as its type was: dataclasses, tuples, lists and mappings of such, or None."""
+    inner = get_args(kind)
+    if is_dataclass(kind):
+        hints = get_type_hints(kind)
+        return kind(**{name: rebuilt(hints[name], one) for name, one in found.items()})  # type: ignore[operator]
+    if found is None or not inner:
+        return found
+    if isinstance(found, dict) and get_origin(kind) is not UnionType:
+        return {key: rebuilt(inner[1], one) for key, one in found.items()}
+    if get_origin(kind) is tuple:
+        return tuple(rebuilt(inner[0 if inner[-1] is Ellipsis else k], one) for k, one in enumerate(found))
+    return rebuilt(inner[0], found) if get_origin(kind) is UnionType else [rebuilt(inner[0], one) for one in found]
 
 
 def data_folder(given: str | None) -> Path:
-    """The folder of data sets: as given, else STRUCTPRED_DATA, else ../shared/data next to the project.
-
-    Raises DataError, saying where it looked, if that is not a folder.
+    """The folder of data sets: as given, else STRUCTPRED_DATA, else ../shared/data next to the project. It need not be there:
+    who wants a file of it is told.
     """
-    root = Path(__file__).resolve().parents[2]
-    if given is not None:
-        folder, why = Path(given), "--data"
-    elif named := os.environ.get("STRUCTPRED_DATA"):
-        folder, why = Path(named), "STRUCTPRED_DATA"
-    else:
-        folder, why = root.parent / "shared" / "data", "neither --data nor STRUCTPRED_DATA is given; looked"
-    if not folder.is_dir():
-        raise DataError(f"no data sets: {why} {folder}: there is no such folder; expected the one with multilabel_yeast in it")
-    return folder
+    named = given or os.environ.get("STRUCTPRED_DATA")
+    return Path(named) if named else Path(__file__).resolve().parents[3] / "shared" / "data"
 
 
 def data_file(folder: Path, name: str) -> Path:
-    """The file of that name in the folder, packed or not; DataError where there is neither."""
+    """The file of that name in the folder of a data set, packed or not; DataError, with the source, where there is neither."""
     for path in (folder / f"{name}.gz", folder / name):
         if path.is_file():
             return path
-    raise DataError(f"{folder / name}.gz: there is no such file, nor one that is not packed; the data sets are incomplete")
+    (title, source), root = SOURCES[folder.name], folder.parent
+    why = "there is no such file, packed or not" if root.is_dir() else f"{root}: there is no such folder"
+    raise DataError(f"{folder.name}/{name}.gz: {why}; expected {title} ({source}) in the folder of --data or STRUCTPRED_DATA")

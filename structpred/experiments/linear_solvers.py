@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -94,7 +95,8 @@ class LinearSolvers(Experiment):
     def run(self, folder: Path, wanted: Wanted) -> list[SolverTable]:
         """A table for each data set."""
         paper = "paper" in wanted.switches
-        return [_compare(folder, n, PAPER_LAM[n] if paper else 1e-3, wanted.quick) for n in wanted.chosen(self.tables)]
+        lam = {name: PAPER_LAM[name] if paper else 1e-3 for name in wanted.chosen(self.tables)}
+        return [wanted.kept(n, SolverTable, partial(_compare, folder, n, lam[n], wanted.quick)) for n in lam]
 
     def text(self, figures: list[SolverTable]) -> str:
         """One line a solver."""

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from structpred.experiments.claims import PRINTED
-from structpred.experiments.experiment import Experiment, Wanted, data_file, keep_settings, once
+from structpred.experiments.experiment import Experiment, Wanted, data_file, once
 from structpred.experiments.ocr_kernels import Fold, Model, Plan, accuracies, certified, chosen
 from structpred.io.ocr import OcrWords, read_ocr
 
@@ -89,7 +89,6 @@ class OcrKernels(Experiment):
     summary = "Multiple kernel learning on handwritten words."
     tables = ("first", "second")
     numbers: ClassVar = {"folds": (10, "So many runs, of ten.")}
-    resumes: ClassVar = True
     switches: ClassVar = {"batch": "The batch optimum of multiple kernel learning, too, to a gap of 1 %, with C of at most 10."}
 
     def run(self, folder: Path, wanted: Wanted) -> Table:
@@ -99,8 +98,6 @@ class OcrKernels(Experiment):
         models = MODELS[wanted.only] if wanted.only else [*MODELS["first"], *MODELS["second"]]
         n_folds = 1 if wanted.quick else min(max(wanted.numbers.get("folds", 10), 1), 10)
         batch, kept = "batch" in wanted.switches, wanted.output
-        if kept is not None:
-            keep_settings(kept, {"plan": asdict(plan), "models": [model.name for model in models], "batch": batch})
         folds = []
         for k in range(n_folds):
             done = once(kept, f"fold-{k}", partial(_one_fold, words, k, models, plan, batch))

@@ -3,7 +3,7 @@
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from structpred.errors import DataError
 from structpred.experiments.claims import PRINTED
-from structpred.experiments.experiment import Experiment, Wanted, keep_settings
+from structpred.experiments.experiment import Experiment, Wanted
 from structpred.experiments.pdm_runs import C1, C2, FEATURES, GROUPED, LATENT_C, MANY, TASKS, Plan, Runs, Task, compiled, run_task
 
 log = logging.getLogger("structpred.experiments")
@@ -149,15 +149,12 @@ class ParametricDualMaximisation(Experiment):
         "budget": (10_000, "Inner problems of two classes, or of each class of more."),
         "points": (400, "Points of the simulators, spirals and waveforms; the paper has 100,000."),
     }
-    resumes: ClassVar = True
 
     def run(self, folder: Path, wanted: Wanted) -> PdmFigures:
         """Every solver on every data set that is there."""
         start = time.process_time()
         given = [wanted.numbers.get(name, default) for name, (default, _) in self.numbers.items()]
         plan = Plan(1, 200, 60, 60) if wanted.quick else Plan(*given)
-        if wanted.output is not None:
-            keep_settings(wanted.output, asdict(plan))
         compiled()
         tables, skipped = [], {}
         for task in map(TASKS.__getitem__, wanted.chosen(TASKS)):

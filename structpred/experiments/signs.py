@@ -4,6 +4,7 @@ import textwrap
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -74,10 +75,14 @@ class Signs(Experiment):
         splits, repeats, epochs = (20, 1, 10) if wanted.quick else (wanted.numbers[name] for name in self.numbers)
         small = (200, 3) if wanted.quick else ()
         names = wanted.chosen(self.tables)
-        few = few_samples(splits) if "few-samples" in names else None
-        pairs = pairwise(folder, repeats, *small) if "pairwise" in names else None
-        curves = convergence(folder, epochs, quick=wanted.quick) if "convergence" in names else None
-        return SignFigures(few, pairs, curves, time.process_time() - start)
+        few = partial(few_samples, splits)
+        pairs, curves = partial(pairwise, folder, repeats, *small), partial(convergence, folder, epochs, quick=wanted.quick)
+        return SignFigures(
+            wanted.kept("few-samples", list[FewSamples], few) if "few-samples" in names else None,
+            wanted.kept("pairwise", list[Pairwise], pairs) if "pairwise" in names else None,
+            wanted.kept("convergence", list[Convergence], curves) if "convergence" in names else None,
+            time.process_time() - start,
+        )
 
     def text(self, figures: SignFigures) -> str:
         """The tables one after the other."""

@@ -4,6 +4,7 @@ import logging
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -134,11 +135,15 @@ class SlackRescalingTables(Experiment):
         if "searches" in names:
             read = {name: most_frequent_labels(_mulan(folder, name, "train"), N_LABELS) for name in SEARCHED}
             kinds = (False, True) if "relaxed" in wanted.switches else (False,)
-            searches = [_searches(name, data, plan, kind) for kind in kinds for name, data in read.items()]
+            searches = [
+                wanted.kept(f"searches-{name}-{kind}", SearchTable, partial(_searches, name, data, plan, kind))
+                for kind in kinds
+                for name, data in read.items()
+            ]
         return Tables(
             searches,
-            _scores(folder, plan) if "scores" in names else None,
-            _hierarchy(folder, plan) if "hierarchy" in names else None,
+            wanted.kept("scores", ScoreTable, partial(_scores, folder, plan)) if "scores" in names else None,
+            wanted.kept("hierarchy", ScoreTable, partial(_hierarchy, folder, plan)) if "hierarchy" in names else None,
             time.process_time() - start,
             {"searches": PAPER_SEARCHES, "scores": PAPER_SCORES, "hierarchy": PAPER_HIERARCHY},
         )

@@ -1,6 +1,9 @@
-"""Promises that every `bench` keeps: what a quick run says, what stands beside a paper, and claims."""
+"""Promises that every `bench` keeps: what a quick run says, claims, runs that were stopped, and data that are missing."""
 
 import json
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,8 +11,10 @@ from typing import Any
 
 import pytest
 
+from structpred.experiments import claims
 from structpred.experiments.bmrm_lower_bound import BoundTable, LowerBound, lower_bound
 from structpred.experiments.claims import PRINTED, Claim
+from structpred.experiments.data_sets import SOURCES
 from structpred.experiments.experiment import Experiment, Wanted, experiments
 from structpred.experiments.ocr_mkl import OcrKernels, Row, Table
 
@@ -100,3 +105,116 @@ def test_a_quick_run_says_so_in_its_first_line(here: Here, tmp_path: Path) -> No
     found: Any = [here("bench", "bmrm-lower-bound", "--quick", *options, cwd=tmp_path)[1] for options in ((), ("--json",))]
     assert "mean nothing" in found[0].splitlines()[0]
     assert next(iter(json.loads(found[1]).items()))[0] == "quick"
+
+
+KILLED = """
+import os, signal, sys
+from dataclasses import dataclass
+from pathlib import Path
+from structpred.experiments.data_sets import SOURCES
+from structpred.experiments.experiment import Experiment, Wanted
+
+@dataclass(frozen=True)
+class Part:
+    name: str
+    pairs: list[tuple[int, float]]
+    of: dict[str, float | None]
+
+@dataclass(frozen=True)
+class Parts:
+    parts: list[Part]
+    cpu_seconds: float = 0.0
+
+class Killed(Experiment):
+    name, summary, tables = "killed", "", ("parts",)
+
+    def run(self, folder, wanted):
+        return Parts([wanted.kept(f"part-{k}", Part, lambda: self.part(k)) for k in range(3)])
+
+    def part(self, k):
+        print("part", k, flush=True)
+        if k == 2 and sys.argv[2] != "0":
+            os.kill(os.getpid(), int(sys.argv[2]))
+        return Part(str(k), [(k, 0.1 + 0.2)], {"x": None, "y": 1.5})
+
+    def text(self, figures):
+        return repr(figures.parts)
+
+wanted = Wanted(quick=len(sys.argv) > 3, output=Path(sys.argv[1]))
+print(Killed().shown(Killed().ran(Path(), wanted), as_json=False))
+"""
+
+
+def run_killed(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The experiment above, in a process of its own."""
+    return subprocess.run([sys.executable, "-c", KILLED, str(folder), *arguments], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.slow
+def test_a_run_that_was_killed_goes_on(tmp_path: Path) -> None:
+    """After Ctrl-C, and after SIGKILL, what was finished is not done again; types are those of an unbroken run, and CPU seconds
+    are of all runs. Other settings are refused, and so is a file that is not what was kept."""
+    whole = run_killed(tmp_path / "whole", "0").stdout.splitlines()
+    for number in (signal.SIGINT, signal.SIGKILL):
+        folder = tmp_path / number.name
+        assert run_killed(folder, str(int(number))).returncode != 0
+        first = folder / "part-0.json"
+        first.write_text(json.dumps(json.loads(first.read_text()) | {"cpu_seconds": 1000.0}))
+        assert run_killed(folder, "0").stdout.splitlines() == ["part 2", whole[-1]]
+        assert json.loads((folder / "figures.json").read_text())["cpu_seconds"] > 1000.0
+        assert run_killed(folder, "0").stdout.splitlines() == whole[-1:]
+        assert "give another --output" in run_killed(folder, "0", "quick").stderr
+        first.write_text("{}")
+        assert "part-0.json: expected what a run had kept there" in run_killed(folder, "0").stderr
+
+
+def test_every_bench_keeps_its_figures(here: Here, tmp_path: Path) -> None:
+    """Every experiment has --output; the folder holds the figures in the end, and a run in it is not done again."""
+    for name in experiments():
+        assert "-o, --output" in here("bench", name, "--help", cwd=tmp_path)[1]
+    command = ("bench", "bmrm-lower-bound", "--quick", "-o", "kept")
+    assert here(*command, cwd=tmp_path)[0] == 0
+    path = tmp_path / "kept" / "table.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"found": {"d": 2, "lam": 1.0, "error": 0.5, "rows": []}}))
+    assert "d = 2" in here(*command, cwd=tmp_path)[1]
+    assert json.loads((tmp_path / "kept" / "figures.json").read_text())["error"] == 0.5
+    code, _, err = here("bench", "bmrm-lower-bound", "-o", "kept", cwd=tmp_path)
+    assert code == 1
+    assert len(err.strip().splitlines()) == 1
+    assert "give another --output" in err
+
+
+@pytest.mark.slow
+def test_simulators_need_no_data(here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They run where there is no folder of data sets."""
+    monkeypatch.setenv("STRUCTPRED_DATA", str(tmp_path / "none"))
+    for command in (("signs", "--only", "few-samples"), ("pdm", "--only", "moons"), ("pdm", "--only", "wave")):
+        code, _, err = here("bench", *command, "--quick", cwd=tmp_path)
+        assert code == 0, err
+
+
+@pytest.mark.parametrize(
+    "command", ["arc-templates", "linear-solvers", "ocr-mkl", "pdm --only vowel", "signs --only convergence", "slack"]
+)
+def test_missing_data_are_named_with_their_source(
+    command: str, here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One line says which file of which set is wanted, what the set is, and where it comes from."""
+    monkeypatch.setenv("STRUCTPRED_DATA", str(tmp_path / "none"))
+    code, out, err = here("bench", *command.split(), "--quick", cwd=tmp_path)
+    assert (code, out) == (1, "")
+    (line,) = (line for line in err.splitlines() if "error" in line)
+    (name,) = (name for name in SOURCES if f"{name}/" in line)
+    assert all(word in line for word in (*SOURCES[name], ".gz: ", "none: there is no such folder", "--data"))
+
+
+def test_every_set_of_an_experiment_has_a_source(data_dir: Path) -> None:
+    """What experiments read is in the table of sources, under the names that the folder of data gives the sets."""
+    index = (data_dir / "README.md").read_text()
+    sets = [path.name for path in data_dir.iterdir() if path.is_dir()]
+    code = "\n".join(path.read_text() for path in Path(claims.__file__).parent.glob("*.py") if path.stem != "data_sets")
+    assert [name for name in sets if f'"{name}"' in code and name not in SOURCES] == []
+    assert [name for name in SOURCES if f"| {name} |" not in index] == []
+    for name, (title, _) in SOURCES.items():
+        page = (data_dir / name / "README.md").read_text()
+        assert title.split(",")[0].split(" (")[0] in page, name

@@ -121,16 +121,16 @@ def test_data_that_are_missing(here: Here, tmp_path: Path, monkeypatch: pytest.M
 def test_a_run_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the output folder holds is not done again and gives the same figures; a folder of other settings is refused."""
     wanted = MOONS._replace(output=tmp_path / "kept")
-    first = ParametricDualMaximisation().run(tmp_path, wanted)
+    first = ParametricDualMaximisation().ran(tmp_path, wanted)
 
     def again(*_: object) -> None:
         raise AssertionError("trained again")
 
     monkeypatch.setattr(pdm_runs, "outcomes", again)
     monkeypatch.setattr(pdm, "compiled", lambda: None)
-    assert ParametricDualMaximisation().run(tmp_path, wanted).tables == first.tables
+    assert ParametricDualMaximisation().ran(tmp_path, wanted).tables == first.tables
     with pytest.raises(DataError, match="give another --output"):
-        ParametricDualMaximisation().run(tmp_path, wanted._replace(quick=False))
+        ParametricDualMaximisation().ran(tmp_path, wanted._replace(quick=False))
 
 
 def test_hidden_classes(data_dir: Path) -> None:
