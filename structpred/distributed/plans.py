@@ -41,6 +41,11 @@ def plan_of(trainer: Trainer, surrogate: Surrogate, seed: int) -> Plan:
     Raises ParameterError for trainers that cannot run over shards, or cannot minimise the surrogate.
     """
     require_surrogate(trainer, surrogate)
+    if getattr(surrogate, "needs_slack", False):
+        raise ParameterError(
+            f"surrogate: the search of {type(surrogate).__name__} needs the slack of each sample, which shards do not know; take "
+            "another search, such as 'auto'"
+        )
     if isinstance(trainer, WarmStart):
         return _warm(trainer, seed)
     if not trainer.asks:

@@ -5,6 +5,7 @@ An output violates its constraint iff h - xi / g > 0. Since -xi / g = min_lam (l
     max_y h - xi / g  <=  min_lam F'(lam),   F'(lam) = max_y (h + lam g) - 2 sqrt(xi lam)
 
 (Choi, Meshi & Srebro 2016, eqs. 13-15); F' is convex, and is minimised by golden section over lam in [xi / gmax^2, xi / gmin^2].
+The maximum is over the truth, too, whose h = 1 and g = 0 keep F' > 0 up to lam = 1 / (4 xi): the range ends no earlier.
 """
 
 import numpy as np
@@ -21,11 +22,13 @@ def sarawagi_search(ledger: Ledger) -> float:
     """Returns the upper bound that the lines give. Raises ParameterError without a positive threshold."""
     xi = ledger.goal.threshold
     if xi is None or xi <= 0.0:
-        raise ParameterError(f"slack search 'sarawagi' needs a threshold > 0, the slack of a cutting-plane trainer; got {xi}")
+        raise ParameterError(
+            f"slack search 'sarawagi' needs a threshold > 0, the slack of a sample plus the precision of n_slack; got {xi}"
+        )
     largest = ledger.plain(LAM_MAX).g
     if not largest > 0.0:
         return ledger.ceiling
-    low, high = np.log(xi / largest**2), np.log(xi / (SMALLEST * largest) ** 2)
+    low, high = np.log(xi / largest**2), np.log(max(xi / (SMALLEST * largest) ** 2, 0.25 / xi))
     a, b = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
     at_a = _value(ledger, a, xi)
     at_b = _value(ledger, b, xi)

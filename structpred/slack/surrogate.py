@@ -31,7 +31,8 @@ class SlackRescaling:
     Parameters
     ----------
     method : str
-        The search, one of slack/search.py; "auto": the best that the oracle allows.
+        The search, one of slack/search.py; "auto": the best that the oracle allows. "sarawagi" looks for what exceeds a slack,
+        for the trainer n_slack alone; `values`, asked without one, are then those of "hull", by plain queries, too.
     relaxed : bool
         Maximise over the polytope of argmax_relaxed instead of over outputs. H_i is then larger, and steps may be fractional.
     rel, abs : float
@@ -71,10 +72,6 @@ class SlackRescaling:
         max_queries: int | None = None,
         cache_size: int = 0,
     ) -> None:
-        if method == "sarawagi":
-            raise ParameterError(
-                "method: 'sarawagi' needs the slack of a cutting-plane trainer and is not a surrogate; take 'auto'"
-            )
         if method != "auto" and method not in METHODS:
             raise ParameterError(f"method: expected 'auto' or one of {', '.join(METHODS)}, got {method!r}")
         Goal(None, rel, abs, max_queries)
@@ -83,6 +80,11 @@ class SlackRescaling:
         self.cache_size, self._cache = cache_size, LabelCache(cache_size)
         self._last = LastSweep()
         self.requires: tuple[str | tuple[str, ...], ...] = oracle_needs(method, self.relaxed)
+
+    @property
+    def needs_slack(self) -> bool:
+        """Whether the search is for what exceeds a given slack."""
+        return self.method == "sarawagi"
 
     def problem(self, task: TaskLike, w: Vector, i: int, scale: Scale = 1.0) -> TaskProblem | StepProblem:
         """The search problem of instance i at scale * w."""
@@ -100,8 +102,17 @@ class SlackRescaling:
         return self._search(task, self.problem(task, w, i, scale), i, threshold)
 
     def _search(self, task: TaskLike, problem: TaskProblem | StepProblem, i: int, threshold: float | None) -> SearchResult:
+        return self._searched(task, problem, i, threshold, self.method)
+
+    def _value(self, task: TaskLike, problem: TaskProblem | StepProblem, i: int) -> SearchResult:
+        """The search without a slack."""
+        return self._searched(task, problem, i, None, "hull" if self.needs_slack else self.method)
+
+    def _searched(
+        self, task: TaskLike, problem: TaskProblem | StepProblem, i: int, threshold: float | None, method: str
+    ) -> SearchResult:
         incumbent = self._cache.best(task, i, problem) if self.cache_size else None
-        return search(problem, self.method, incumbent, threshold, self.rel, self.abs, self.max_queries)
+        return search(problem, method, incumbent, threshold, self.rel, self.abs, self.max_queries)
 
     def term(self, task: TaskLike, w: Vector, i: int, scale: Scale = 1.0) -> Step:
         """The linear piece of H_i found at scale * w: difference = loss * psi, violation = its value, bound >= H_i."""
@@ -133,7 +144,7 @@ class SlackRescaling:
 
     def values(self, task: TaskLike, w: Vector) -> Floats:
         """Upper bounds of H_i(w), all i; for a task that is not `certified`, the largest values found."""
-        found = [self.search(task, w, i) for i in range(len(task))]
+        found = [self._value(task, self.problem(task, w, i), i) for i in range(len(task))]
         self._last.keep(task, w, [_missed(one) for one in found])  # since a run that ends asks for it next
         return np.array([_finite(one.upper_bound, one.phi) for one in found])
 
@@ -147,7 +158,7 @@ class SlackRescaling:
             for i in range(len(task)):
                 problem = self.problem(task, w, i)
                 if self._chosen(problem) != "direct":  # which is exact
-                    found[i] = _missed(self._search(task, problem, i, None))
+                    found[i] = _missed(self._value(task, problem, i))
         return np.asarray(found)
 
     def _chosen(self, problem: TaskProblem | StepProblem) -> str:

@@ -53,6 +53,7 @@ class NSlackCuttingPlane(CuttingPlanes):
 
     name = "n_slack"
     asks = "pieces"
+    knows_slack = True
     least_passes = 20  # after ten, a fifth fewer letters are right on handwriting
 
     def init_state(self, problem: Problem) -> NSlackState:
@@ -77,9 +78,10 @@ class NSlackCuttingPlane(CuttingPlanes):
     def _most_violated(self, problem: Problem, state: NSlackState, item: int, share: float) -> Step:
         """Lines 5-6. A surrogate that can search above a threshold need not look at what would cut nothing off."""
         search = getattr(problem.surrogate, "term_above", None)
-        if search is None or share == 0.0:
+        if search is None:
             return problem.surrogate.term(problem.task, state.sweep.w, item)
-        found: Step = search(problem.task, state.sweep.w, item, float(state.slacks[item]) / share + self.precision)
+        slack = float(state.slacks[item]) / share if share > 0.0 else 0.0
+        found: Step = search(problem.task, state.sweep.w, item, slack + self.precision)
         return found
 
     def _solve(self, problem: Problem, state: NSlackState) -> tuple[NSlackState, bool]:

@@ -10,7 +10,7 @@ from structpred.errors import ParameterError
 from structpred.objectives.names import regularisers
 from structpred.runtime.discovery import public_subclasses
 from structpred.task.partial_task import is_partial
-from structpred.trainers.problem import Problem, Surrogate, Trainer, is_convex
+from structpred.trainers.problem import Problem, Surrogate, Trainer, is_convex, lacks_slack
 
 
 @cache
@@ -42,8 +42,9 @@ def require_surrogate(trainer: Trainer, surrogate: Surrogate) -> None:
     """Raise ParameterError, which names the trainers that fit, where the trainer cannot minimise the surrogate."""
     if not trainer.minimises(surrogate):
         fitting = ", ".join(name for name, kind in trainers().items() if kind.minimises(surrogate))
+        why = ", whose search needs the slack of each sample" if lacks_slack(trainer, surrogate) else ""
         raise ParameterError(
-            f"surrogate: {type(trainer).__name__} cannot minimise {type(surrogate).__name__}; trainers that can: "
+            f"surrogate: {type(trainer).__name__} cannot minimise {type(surrogate).__name__}{why}; trainers that can: "
             f"{fitting or 'none of this package'}"
         )
 

@@ -36,6 +36,7 @@ SURROGATE_OPTIONAL: dict[str, str] = {
     "dual_table": "(y) -> DualTable: the conjugate and its intervals, of a loss of one score (`rows/scalar_loss.py`)",
     "points": "the set of the points p whose maximum it is, of a loss of many scores (`rows/multiclass_loss.py`)",
     "loss_weight": "the number that loss(y_i, y) is multiplied by, where it is one",
+    "needs_slack": "True: `term_above` needs a threshold, and `term` cannot be asked; for trainers that know each H_i's slack",
     "latent": "() -> Surrogate: the same of outputs that are known in part, not convex, for data that come in pieces",
 }
 #: What a trainer may have besides its methods: the name, and what it promises.
@@ -175,6 +176,11 @@ def is_convex(surrogate: Surrogate) -> bool:
     return bool(getattr(surrogate, "convex", True))
 
 
+def lacks_slack(trainer: "Trainer | type[Trainer]", surrogate: Surrogate) -> bool:
+    """Whether the surrogate needs the slack of each instance, and the trainer knows none."""
+    return getattr(surrogate, "needs_slack", False) and not trainer.knows_slack
+
+
 class Trainer(ABC):
     """What the shared loop asks of a learning algorithm, and what the algorithm says of itself.
 
@@ -217,6 +223,8 @@ class Trainer(ABC):
     asks : str
         What it asks of the data where that is all it asks, so that they may be elsewhere: "sums" of values and gradients, or of
         pieces; the "pieces" of all instances; else empty.
+    knows_slack : bool
+        Whether it asks above the slack of each instance, by `term_above`.
     least_passes : int
         How many passes it takes at least where the user names no number: a method that adds one plane a pass needs many.
     """
@@ -234,6 +242,7 @@ class Trainer(ABC):
     completes: ClassVar[bool] = False
     bulk: ClassVar[bool] = False
     asks: ClassVar[str] = ""
+    knows_slack: ClassVar[bool] = False
     least_passes: ClassVar[int] = 1
 
     def __repr__(self) -> str:
@@ -246,6 +255,8 @@ class Trainer(ABC):
         or need not be; or it is of one of the `kinds`."""
         if cls.kinds:
             return isinstance(surrogate, cls.kinds)
+        if lacks_slack(cls, surrogate):
+            return False
         if getattr(surrogate, "may_be_negative", False) or not (cls.nonconvex or is_convex(surrogate)):
             return False
         return any(make().piecewise_linear == surrogate.piecewise_linear for make in cls.surrogates)
@@ -335,6 +346,7 @@ class ByInner:
     regulariser_requires: ClassVar[Any] = property(attrgetter("trainer.regulariser_requires"))
     default_regulariser = property(attrgetter("trainer.default_regulariser"))
     surrogates = property(attrgetter("trainer.surrogates"))
+    knows_slack: ClassVar[Any] = property(attrgetter("trainer.knows_slack"))
     minimises = property(attrgetter("trainer.minimises"))
     fits = property(attrgetter("trainer.fits"))
     certifies = property(attrgetter("trainer.certifies"))

@@ -19,6 +19,7 @@ from structpred.slack.task_problem import TaskProblem
 from structpred.task.callback_task import CallbackTask
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.loop import RunSettings, train
+from structpred.trainers.n_slack import NSlackCuttingPlane
 from structpred.trainers.problem import Problem
 
 
@@ -224,8 +225,10 @@ def test_a_task_of_three_functions_is_trained() -> None:
     task = CallbackTask(list(xs), ys, 6, phi, lambda y, k: float(y != k), best)
     result = train(Problem(task, SlackRescaling(), 1.0), BCFW(), RunSettings(max_iter=20))
     other = train(Problem(task, SlackRescaling("binary"), 1.0), BCFW(), RunSettings(max_iter=5))
+    planes = train(Problem(task, SlackRescaling("sarawagi"), 1.0), NSlackCuttingPlane(precision=1e-3), RunSettings(max_iter=20))
     assert result.certificate.proven
     assert 0 < result.certificate.dual < result.certificate.primal
+    assert planes.certificate.dual == pytest.approx(result.certificate.dual, rel=1e-2)
     assert other.certificate.primal >= result.certificate.dual
     with pytest.raises(MissingCapabilityError, match="offers argmax alone"):
         train(Problem(task, SlackRescaling("angular"), 0.1), BCFW())
@@ -242,7 +245,7 @@ def test_training_is_refused_before_it_starts(method: str, needed: str) -> None:
 
 
 @pytest.mark.parametrize("options", [
-    {"method": "golden"}, {"method": "sarawagi"}, {"rel": -1.0}, {"abs": np.nan}, {"max_queries": 0}, {"max_queries": 1.5},
+    {"method": "golden"}, {"rel": -1.0}, {"abs": np.nan}, {"max_queries": 0}, {"max_queries": 1.5},
     {"cache_size": -1}, {"cache_size": True},
 ])  # fmt: skip
 def test_settings_are_checked(options: dict[str, Any]) -> None:

@@ -24,7 +24,7 @@ from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
 from structpred.runtime.interrupts import may_be_given_up
 from structpred.task.steps import Terms
-from structpred.trainers.problem import Problem, Surrogate, Trainer, is_convex
+from structpred.trainers.problem import Problem, Surrogate, Trainer, is_convex, lacks_slack
 from structpred.trainers.states import Values
 
 
@@ -60,7 +60,8 @@ class BundleMethod(Trainer):
     @classmethod
     def minimises(cls, surrogate: Surrogate) -> bool:
         """Any that has bulk terms, is convex and never negative: a plane needs no more than a value and a subgradient."""
-        return hasattr(surrogate, "terms") and is_convex(surrogate) and not getattr(surrogate, "may_be_negative", False)
+        unfit = getattr(surrogate, "may_be_negative", False) or lacks_slack(cls, surrogate)
+        return hasattr(surrogate, "terms") and is_convex(surrogate) and not unfit
 
     @abstractmethod
     def empty(self, problem: Problem) -> Any:
