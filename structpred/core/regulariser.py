@@ -114,6 +114,13 @@ class DualMap(NamedTuple):
             total += 0.5 * dot(scale * rest, rest)
         return total
 
+    def divergence(self, u: Floats, base: Floats) -> float:
+        """r*(u) - r*(base) - <w(base), u - base>, as a sum of squares and products >= 0: small ones are not lost in rounding."""
+        scale, low, high = self._between(0, len(u))
+        before, inside = base - np.clip(base, low, high), np.clip(u, low, high)
+        change = (u - inside) - before
+        return 0.5 * dot(scale * change, change) - dot(scale * before, inside - (base - before))
+
     def value(self, w: Pieces) -> float:
         """r(w); inf where w is outside its domain."""
         total = 0.0

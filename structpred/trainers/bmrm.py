@@ -5,7 +5,8 @@ import numpy as np
 from structpred.core.sparse import SparseVector
 from structpred.core.types import Floats
 from structpred.errors import ParameterError
-from structpred.trainers.planes.bundles import BundleMethod, Plane
+from structpred.trainers.planes.bundles import Bundle, BundleMethod, Plane
+from structpred.trainers.planes.mapped_master import MappedMaster, dual_point, empty_master
 from structpred.trainers.planes.master_qp import Master
 from structpred.trainers.problem import Problem
 
@@ -18,8 +19,9 @@ class BMRM(BundleMethod):
         max  b . alpha - 1/(2 lam) |sum_k alpha_k a_k|^2,   alpha >= 0, sum_k alpha_k <= 1
 
     (Saha, Zhang & Vishwanathan 2009, equations 3 and 16; the weight that alpha leaves is that of the zero plane), and
-    w = sum_k alpha_k a_k / lam. Inner products of planes are kept: O(t d) an iteration. One "pass" is one iteration. The gap is
-    below eps after O(1 / (lam eps)) of them; there are problems where it is 1 / (2 lam t) after t, exactly
+    w = sum_k alpha_k a_k / lam. Inner products of planes are kept: O(t d) an iteration. Under any other regulariser with a dual
+    map, equation 10 with its conjugate: some such programs an iteration, whose inner products are taken anew. One "pass" is one
+    iteration. The gap is below eps after O(1 / (lam eps)) of them; there are problems where it is 1 / (2 lam t) after t, exactly
     (`structpred bench bmrm-lower-bound`).
 
     Parameters
@@ -51,6 +53,7 @@ class BMRM(BundleMethod):
     """
 
     name = "bmrm"
+    regulariser_requires = (("squared_norm", "dual_map"),)
 
     def __init__(self, *, precision: float = 1e-6, rough: float = 0.1, max_idle: int = 50) -> None:
         if not (np.isfinite(precision) and precision >= 0 and 0.0 <= rough < 1.0) or max_idle < 1:
@@ -59,11 +62,11 @@ class BMRM(BundleMethod):
             )
         self.precision, self.rough, self.max_idle = precision, rough, max_idle
 
-    def empty(self, problem: Problem) -> Master:
+    def empty(self, problem: Problem) -> Master | MappedMaster:
         """The zero plane alone."""
-        return Master.empty(1)
+        return empty_master(problem, 1)
 
-    def improved(self, problem: Problem, model: Master, plane: Plane) -> Master:
+    def improved(self, problem: Problem, model: Master | MappedMaster, plane: Plane) -> Master | MappedMaster:
         """The quadratic program with one more plane, from the solution before it."""
         at = np.flatnonzero(plane.slope)
         grown = model.add([(0, SparseVector(at, plane.slope[at]), float(plane.offset))], problem.task.dim)
@@ -72,6 +75,10 @@ class BMRM(BundleMethod):
             return model.solve(problem.lam, 0.1 * self.precision)  # the planes are there, but the last solution was rough
         return grown.solve(problem.lam, max(0.1 * self.precision, self.rough * cut)).pruned(self.max_idle)
 
-    def solution(self, problem: Problem, model: Master) -> tuple[Floats, float]:
-        """w = sum_k alpha_k a_k / lam, and the dual value."""
+    def solution(self, problem: Problem, model: Master | MappedMaster) -> tuple[Floats, float]:
+        """w = grad r*(sum_k alpha_k a_k / lam), and the dual value."""
         return model.weights(problem.lam, problem.task.dim), model.dual(problem.lam)
+
+    def report(self, problem: Problem, state: Bundle) -> dict[str, Floats]:
+        """dual_point: u, where w is not linear in it."""
+        return dual_point(problem, state.model)

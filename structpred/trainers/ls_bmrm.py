@@ -4,10 +4,8 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from structpred.core.products import dot
-from structpred.core.regulariser import DualMap
 from structpred.core.types import Floats
-from structpred.trainers.planes.bundles import Bundle, BundleMethod, Plane
+from structpred.trainers.planes.bundles import Bundle, BundleMethod, Plane, line_search
 from structpred.trainers.problem import Problem
 from structpred.trainers.states import Values
 
@@ -76,23 +74,3 @@ class LineSearchBMRM(BundleMethod):
     def report(self, problem: Problem, state: Bundle) -> dict[str, Floats]:
         """dual_point: u, where w is not linear in it."""
         return {} if problem.dual_map.linear else {"dual_point": state.model.slope / problem.lam}
-
-
-def line_search(dual_map: DualMap, model: Aggregate, plane: Plane, lam: float) -> float:
-    """The eta in [0, 1] at which the dual value of the two planes is largest."""
-    from structpred.trainers.blocks._bcfw_kernels import root_of_slope
-
-    u = model.slope / lam
-    direction = plane.slope / lam - u
-    rise = float(plane.offset) - float(model.offset)
-    gain = rise - lam * dot(direction, dual_map.weights(u))
-    if not gain > 0.0:
-        return 0.0
-    steepest = dual_map._replace(low=np.zeros_like(dual_map.low), high=np.zeros_like(dual_map.high))
-    bend = 2.0 * lam * steepest.conjugate([direction])  # the slope falls at most so fast
-    eta = 1.0 if bend <= gain else gain / bend
-    if dual_map.linear or eta == 1.0:
-        return eta
-    at = np.flatnonzero(direction)
-    arrays = dual_map.ends, dual_map.scale, dual_map.low, dual_map.high
-    return float(root_of_slope(u, arrays, (at, np.zeros(len(at)), direction[at]), rise, lam, gain, eta))

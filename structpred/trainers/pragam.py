@@ -7,15 +7,19 @@ In the notation of `dual_sets`: with d(m) = 1/2 sum_i p_i |m_i - c_i|^2, zero at
 and the method keeps J_mu(w) <= D(m) while mu falls as 4 L / ((k + 1)(k + 2)), with L the curvature of D. As
 J <= J_mu + mu max d, the gap J(w) - D(m) is at most mu max d after k steps (eq. 26). Two repairs of the printed algorithm 1: it
 must start at the centre, where J_mu <= D holds, and L is that of the dual, with the factor 1 / lam.
+
+Any r with a dual map takes the place of 1/2 |w|^2 (eq. 10): w = grad r*(u) at the u that a dual point gives, and its scales are
+part of L. Scales that adapt do so where the centre moves: between two such moves r is that of fixed scales.
 """
 
 from collections.abc import Callable
-from typing import Annotated, NamedTuple, cast
+from typing import Annotated, ClassVar, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from structpred.core.products import dot
+from structpred.core.regulariser import DualMap, capabilities
 from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.errors import ConvergenceError, ParameterError
@@ -41,7 +45,8 @@ class PragamState(NamedTuple):
     """w, slopes: w_k and s(w_k). point: m_k. answer: the maximiser in J_mu(w_k). centre: c. from_point, from_answer: what starts
     the next projection of either kind. best: the weights with the smallest objective so far, `primal`. bound: the largest D(m) so
     far. mu, curvature: mu_k and the estimate of L. first: the first such estimate. steps: k. outset: the gap when the centre
-    was chosen. Those from primal on are single numbers.
+    was chosen. Those from primal on are single numbers. scale, memory: of each group of the dual map since then, and what the
+    regulariser remembers of earlier ones; empty where w is the dual point itself.
     """
 
     w: Floats
@@ -59,6 +64,8 @@ class PragamState(NamedTuple):
     first: Positive
     steps: Annotated[npt.NDArray[np.int64], COUNT]
     outset: Floats
+    scale: Annotated[Floats, Values(0)]
+    memory: Floats
 
     def fault(self, dim: int) -> str | None:
         """What does not fit together in saved arrays; None where all does."""
@@ -75,30 +82,33 @@ class PragamState(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """A projected gradient step from `base` to `point`, with the slopes and weights of base and the weights of point; start: what
+    """A projected gradient step from `base` to `point`, with the slopes and weights of base and the u of point; start: what
     starts the next such projection.
     """
 
     w_base: Floats
     slopes: Floats
     point: Floats
-    w: Floats
+    u: Floats
     start: Floats
 
     @staticmethod
-    def of(dual: DualSet, lam: float, base: Floats, curvature: float, start: Floats) -> "_Step | None":
-        """The step with this curvature, None where the dual bends more along it.
+    def of(dual: DualSet, link: DualMap | None, lam: float, base: Floats, curvature: float, start: Floats) -> "_Step | None":
+        """The step with this curvature, None where the dual bends more along it. link: None where w is u itself.
 
-        As D is quadratic, it lies above its model with curvature L at the new point exactly if lam |w(change)|^2 <= L |change|^2.
+        D lies above its model with curvature L at the new point exactly if 2 lam (r*(u') - r*(u) - <w, u' - u>) <= L |change|^2;
+        the left side is lam |u' - u|^2 where w is u.
         """
-        w_base = dual.weights(base)
+        before = dual.weights(base)
+        w_base = before if link is None else link.weights(before)
         slopes = dual.slopes(w_base)
         point, start = dual.project(base, slopes, 1.0 / curvature, start)
-        w = dual.weights(point)
-        change = w - w_base
-        rounding = 1e-15 * dot(w, w)
-        bends = lam * (dot(change, change) - rounding) > curvature * dual.square(point - base)
-        return None if bends else _Step(w_base, slopes, point, w, start)
+        u = dual.weights(point)
+        change = u - before
+        size = dot(change, change) if link is None else 2.0 * link.divergence(u, before)
+        rounding = 1e-15 * dot(u, u) * (1.0 if link is None else float(link.scale.max()))
+        bends = lam * (size - rounding) > curvature * dual.square(point - base)
+        return None if bends else _Step(w_base, slopes, point, u, start)
 
 
 class Pragam(Trainer):
@@ -139,6 +149,7 @@ class Pragam(Trainer):
 
     name = "pragam"
     requires: tuple[str | tuple[str, ...], ...] = (("signed_rows", "project"),)
+    regulariser_requires: ClassVar[tuple[str | tuple[str, ...], ...]] = (("squared_norm", "dual_map"),)
     kinds = (MarginRescaling,)
     certified = True
     bulk = True
@@ -156,31 +167,38 @@ class Pragam(Trainer):
         """At the centre of the set."""
         dual = self.dual_set(problem)
         norm = largest_eigenvalue(dual.operator, problem.task.dim, tol=0.1 if self.adaptive else 1e-4) / problem.lam
-        return self._centred(problem, dual, dual.centre(), norm or 1.0, None)
+        scales = NONE, NONE
+        if not _is_point(problem):
+            scale = problem.dual_map.scale.copy()
+            scales = scale, problem.regulariser.first_memory(len(scale))
+            norm *= float(scale.max())
+        return self._centred(problem, dual, dual.centre(), norm or 1.0, scales, None)
 
     def _centred(
-        self, problem: Problem, dual: DualSet, centre: Floats, curvature: float, before: PragamState | None
-    ) -> PragamState:
+        self, problem: Problem, dual: DualSet, centre: Floats, curvature: float, scales: tuple[Floats, Floats],
+        before: PragamState | None,
+    ) -> PragamState:  # fmt: skip
         """Lines 1 and 2: m_0 is the projected gradient step from the centre, w_0 = w(centre), mu_0 = 2 L."""
-        found, curvature = _search(lambda L: _Step.of(dual, problem.lam, centre, L, NONE), curvature)
+        link = _link(problem, scales[0])
+        found, curvature = _search(lambda L: _Step.of(dual, link, problem.lam, centre, L, NONE), curvature)
         mu = 2.0 * curvature
         answer, start = dual.project(centre, found.slopes, 1.0 / mu, NONE)
-        best, primal, bound = _bounds(problem, dual, found, found.w_base, found.slopes, before)
+        best, primal, bound, gap = _bounds(problem, dual, link, found, found.w_base, found.slopes, before)
         return PragamState(
             found.w_base, found.slopes, found.point, answer, centre, found.start, start, best, primal, bound, np.array(mu),
-            np.array(curvature), before.first if before else np.array(curvature), np.array(0), np.array(primal - bound),
+            np.array(curvature), before.first if before else np.array(curvature), np.array(0), np.array(gap), *scales,
         )  # fmt: skip
 
     def update(self, problem: Problem, state: PragamState, item: int) -> tuple[PragamState, bool]:
         """Algorithm 1, lines 3 to 7, with the first curvature that the dual does not exceed."""
-        dual, curvature = self.dual_set(problem), float(state.curvature)
+        dual, link, curvature = self.dual_set(problem), _link(problem, state.scale), float(state.curvature)
         if self.adaptive:
             curvature = max(_EASED * curvature, _LEAST * float(state.first))
 
         def attempt(curvature: float) -> _Step | None:
             tau = self._tau(state, curvature)
             base = (1.0 - tau) * state.point + tau * state.answer  # line 4
-            return _Step.of(dual, problem.lam, base, curvature, state.from_point)  # line 6
+            return _Step.of(dual, link, problem.lam, base, curvature, state.from_point)  # line 6
 
         with may_be_given_up():
             found, curvature = _search(attempt, curvature)
@@ -189,13 +207,17 @@ class Pragam(Trainer):
             slopes = (1.0 - tau) * state.slopes + tau * found.slopes
             mu = (1.0 - tau) * float(state.mu)  # line 7
             answer, start = dual.project(state.centre, slopes, 1.0 / mu, state.from_answer)
-            best, primal, bound = _bounds(problem, dual, found, w, slopes, state)
+            best, primal, bound, gap = _bounds(problem, dual, link, found, w, slopes, state)
             state = PragamState(
                 w, slopes, found.point, answer, state.centre, found.start, start, best, primal, bound, np.array(mu),
                 np.array(curvature), state.first, np.array(state.steps + 1), state.outset,
+                state.scale, state.memory,
             )  # fmt: skip
-            if state.gap < self.recentre * float(state.outset):
-                state = self._centred(problem, dual, state.point, curvature, state)
+            if gap < self.recentre * float(state.outset):
+                scales = state.scale, state.memory
+                if problem.regulariser.adapts:
+                    scales = problem.regulariser.rescale(*scales, problem.dual_map.squares([found.u]))
+                state = self._centred(problem, dual, state.point, curvature, scales, state)
         return state, True
 
     def _tau(self, state: PragamState, curvature: float) -> float:
@@ -215,6 +237,11 @@ class Pragam(Trainer):
         """The gap itself: it is free."""
         return state.gap
 
+    def report(self, problem: Problem, state: PragamState) -> dict[str, Floats]:
+        """dual_point: u, where w is not linear in it."""
+        linear = _is_point(problem) or problem.dual_map.linear
+        return {} if linear else {"dual_point": self.dual_set(problem).weights(state.point)}
+
 
 def _search(attempt: Callable[[float], _Step | None], curvature: float) -> tuple[_Step, float]:
     """What the attempt gives at the first of curvature, 2 curvature, ... that it accepts, and which one that is."""
@@ -225,16 +252,33 @@ def _search(attempt: Callable[[float], _Step | None], curvature: float) -> tuple
     raise ConvergenceError("no estimate of the dual's curvature serves: features or weights are too large, or not numbers")
 
 
+def _is_point(problem: Problem) -> bool:
+    """Whether w is the dual point itself, but for weights that are free."""
+    return bool(capabilities(problem.regulariser) & {"squared_norm", "free"})
+
+
+def _link(problem: Problem, scale: Floats) -> DualMap | None:
+    """From the u of a dual point to w, with these scales; None where they are the same."""
+    return None if _is_point(problem) else problem.dual_map._replace(scale=scale)
+
+
 def _bounds(
-    problem: Problem, dual: DualSet, found: _Step, w: Floats, slopes: Floats, before: PragamState | None
-) -> tuple[Floats, Floats, Floats]:
-    """best, primal and bound with the objective at w and the dual value of the point found; the truth's dual value is 0."""
-    bound = problem.regulariser.bound(dual.loss(found.point), problem.lam, [found.w])
+    problem: Problem, dual: DualSet, link: DualMap | None, found: _Step, w: Floats, slopes: Floats, before: PragamState | None
+) -> tuple[Floats, Floats, Floats, float]:
+    """best, primal and bound with the objective at w and the dual value of the point found; the truth's dual value is 0.
+
+    The last is the gap that moves the centre: between best and bound, with scales that adapt that of w and the point with these.
+    """
+    loss = dual.loss(found.point)
+    bound = max(problem.regulariser.bound(loss, problem.lam, [found.u]), 0.0 if before is None else float(before.bound))
     w, hinge = dual.finished(w, slopes)
     primal = problem.lam * problem.regulariser.value(w) + hinge
+    own: float | None = None
+    if link is not None and problem.regulariser.adapts:
+        own = problem.lam * link.value([w]) + hinge - loss + problem.lam * link.conjugate([found.u])
     if before is not None and before.primal <= primal:
         w, primal = before.best, float(before.primal)
-    return w, np.array(primal), np.array(max(bound, 0.0 if before is None else float(before.bound)))
+    return w, np.array(primal), np.array(bound), primal - bound if own is None else own
 
 
 def largest_eigenvalue(operator: Callable[[Floats], Floats], size: int, *, tol: float, max_iter: int = 100) -> float:

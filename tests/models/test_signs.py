@@ -210,7 +210,7 @@ def test_what_signs_do_not_go_with_is_refused() -> None:
     """Another regulariser, a trainer without a dual map (with those that have one), kernels, and data in pieces."""
     with pytest.raises(ParameterError, match="cannot be combined"):
         fitted("chain", {"w:*": 1}, regulariser=L1(0.1))
-    with pytest.raises(ParameterError, match=r"trainer mira cannot keep them; set .* to one that can: bcfw, ls_bmrm, .*sgd$"):
+    with pytest.raises(ParameterError, match=r"trainer mira cannot keep them; set .* to one that can: bcfw, bmrm, .*sgd$"):
         fitted("parser", CASES["parser"], trainer="mira")
     with pytest.raises(ParameterError, match="signs: a kernel"):
         KernelChainLabeler(signs={"*": 1}).fit([np.eye(2)], [["a", "b"]])

@@ -5,13 +5,13 @@ import pytest
 from regulariser_cases import Adapting, Groups, Mixed, NonNegative
 from scipy.optimize import minimize_scalar
 from test_regularised import as_program
-from training_cases import BULK, TASKS, chain_task, log_optimum, log_problem, multiclass_task, optimum, problem
+from training_cases import BULK, TASKS, TRAINERS, chain_task, log_optimum, log_problem, multiclass_task, optimum, problem
 
 from structpred.core.regulariser import DualMap
 from structpred.errors import MissingCapabilityError, ParameterError
 from structpred.experiments.bmrm_lower_bound import lower_bound
 from structpred.objectives.margin import MarginRescaling
-from structpred.objectives.regularisers.l1 import L1
+from structpred.objectives.regularisers.l1 import L1, Lasso
 from structpred.rows.linear_task import LinearTask
 from structpred.slack.surrogate import SlackRescaling
 from structpred.trainers.bmrm import BMRM
@@ -82,16 +82,23 @@ def test_linear_tasks_are_one_fused_pass() -> None:
     assert rough.gap <= 1e-2 * rough.primal
 
 
-@pytest.mark.parametrize("regulariser", [Groups(), NonNegative(), Mixed(), L1(0.2), Adapting()], ids=lambda r: type(r).__name__)
-def test_the_line_search_takes_every_dual_map(regulariser) -> None:
-    """Primal and dual enclose the value that an independent solver finds, at every pass, and come close to it."""
+REGULARISERS = [Groups(), NonNegative(), Mixed(), L1(0.2), Adapting()]
+
+
+@pytest.mark.parametrize("name", ["bmrm", "ls-bmrm", "one-slack", "n-slack", "pragam"])
+@pytest.mark.parametrize("regulariser", REGULARISERS, ids=lambda r: type(r).__name__)
+def test_planes_take_every_dual_map(regulariser, name) -> None:
+    """Primal and dual enclose the value that an independent solver finds, at every pass, and meet where all planes are kept."""
     pytest.importorskip("cvxpy")
     task = multiclass_task(1, n=10, n_labels=3, d=2)
-    value, _ = optimum(task, 0.3, as_program(regulariser))
+    value, w = optimum(task, 0.3, as_program(regulariser))
     made = Problem(task, MarginRescaling(), 0.3, regulariser=regulariser)
-    history = train(made, LineSearchBMRM(), RunSettings(max_iter=300, check_every=1)).history
-    assert all(row["dual"] - 1e-8 <= value <= row["primal"] + 1e-8 for row in history)
-    assert history[-1]["gap"] <= 2e-2 * value
+    result = train(made, (BULK | TRAINERS)[name](), RunSettings(max_iter=300, check_every=1, tol=1e-5))
+    assert all(row["dual"] - 1e-8 <= value <= row["primal"] + 1e-8 for row in result.history)
+    assert result.certificate.gap <= (2e-2 if name == "ls-bmrm" else 1e-5) * value
+    if name != "ls-bmrm":
+        np.testing.assert_allclose(result.weights, w, atol=1e-2)
+    assert ("dual_point" in result.report) == (not made.dual_map.linear)
 
 
 def test_the_line_search_is_exact() -> None:
@@ -114,12 +121,12 @@ def test_the_line_search_is_exact() -> None:
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    """Before any work: wrong settings, and a regulariser that is not 1/2 |w|^2 for the quadratic program."""
+    """Before any work: wrong settings, and a regulariser without a dual map, as a plane's dual then has no weights."""
     with pytest.raises(ParameterError, match="precision"):
         BMRM(precision=-1.0)
     with pytest.raises(ParameterError, match="max_idle"):
         BMRM(max_idle=0)
     with pytest.raises(ParameterError, match="rough"):
         BMRM(rough=1.0)
-    with pytest.raises(MissingCapabilityError, match=r"BMRM needs squared_norm.*ls_bmrm"):
-        train(Problem(chain_task(), MarginRescaling(), 0.1, regulariser=L1(0.1)), BMRM())
+    with pytest.raises(MissingCapabilityError, match=r"BMRM needs squared_norm or dual_map.*proximal"):
+        train(Problem(chain_task(), MarginRescaling(), 0.1, regulariser=Lasso(0.1)), BMRM())

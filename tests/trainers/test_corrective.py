@@ -245,7 +245,9 @@ def test_settings_and_regularisers_that_do_not_fit_are_refused() -> None:
     for options in ({"corners": 2}, {"cached_passes": -1}):
         with pytest.raises(ParameterError, match="corners must be >= 3 and cached_passes >= 0 or None"):
             Corrective(**options)
-    with pytest.raises(ParameterError, match=r"Corrective cannot minimise NonNegative\. Trainers for NonNegative: bcfw, ls_bmrm"):
+    with pytest.raises(
+        ParameterError, match=r"Corrective cannot minimise NonNegative\. Trainers for NonNegative: bcfw, bmrm, ls_bmrm"
+    ):
         train(Problem(assignment_task(), MarginRescaling(), 0.1, regulariser=NonNegative()), Corrective())
 
 

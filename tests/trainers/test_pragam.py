@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from regulariser_cases import Groups, Mixed, NonNegative
 from training_cases import PlainChain, assignment_task, chain_task, log_problem, multiclass_task, optimum, problem
 
 from structpred.errors import MissingCapabilityError, ParameterError
@@ -13,6 +14,7 @@ from structpred.features.fixed_scores import FixedScores
 from structpred.features.sequences import SequenceFeatures
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.part_losses import Hamming
+from structpred.objectives.regularisers.l1 import L1
 from structpred.objectives.regularisers.l2 import FreeIntercept
 from structpred.oracles.chain import ChainOracle
 from structpred.rows.linear_task import LinearTask
@@ -109,6 +111,17 @@ def test_adapting_keeps_the_excessive_gap(task) -> None:
         curvatures.append(float(state.curvature))
     change = np.diff(curvatures)
     assert change.min() < 0.0 < change.max()
+
+
+@pytest.mark.parametrize("regulariser", [Groups(), NonNegative(), Mixed(), L1(0.2)], ids=lambda r: type(r).__name__)
+def test_the_excessive_gap_is_kept_under_any_dual_map(regulariser) -> None:
+    """J_mu(w) <= D(m) at every step, with and without adapting, where w is scaled, clipped or thresholded."""
+    task = multiclass_task(1, n=10, n_labels=3, d=2)
+    made = Problem(task, MarginRescaling(), 0.1, regulariser=regulariser)
+    for trainer in (Pragam(), Pragam(adaptive=False, recentre=0.0)):
+        for state in steps(made, trainer, 40):
+            assert excess(made, trainer, state) >= -1e-12
+            assert trainer.recentre or state.gap <= float(state.mu) * len(task.labels[0]) + 1e-12
 
 
 @pytest.mark.parametrize("name", ["pragam_b", "chain"])

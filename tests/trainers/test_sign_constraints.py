@@ -160,7 +160,9 @@ def test_sgd_is_dual_averaging_on_the_cone() -> None:
 
 def test_trainers_that_cannot_keep_signs_name_those_that_can() -> None:
     """The fully corrective one needs weights that are linear in the dual point."""
-    with pytest.raises(ParameterError, match=r"Corrective cannot minimise SignConstraints.*bcfw, ls_bmrm, .*proximal, sdca, sgd"):
+    with pytest.raises(
+        ParameterError, match=r"Corrective cannot minimise SignConstraints.*bcfw, bmrm, ls_bmrm, .*proximal, sdca, sgd"
+    ):
         require_regulariser(Corrective(), SignConstraints())
 
 

@@ -13,11 +13,12 @@ negative.
 """
 
 from abc import abstractmethod
-from typing import Annotated, Any, NamedTuple, cast
+from typing import Annotated, Any, NamedTuple, Protocol, cast
 
 import numpy as np
 
 from structpred.core.products import dot
+from structpred.core.regulariser import DualMap
 from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.objectives.log_loss import LogLoss
@@ -33,6 +34,15 @@ class Plane(NamedTuple):
 
     slope: Floats
     offset: Floats
+
+
+class _Planes(Protocol):
+    """What a mean of planes has, besides what its owner keeps."""
+
+    @property
+    def slope(self) -> Floats: ...
+    @property
+    def offset(self) -> Floats: ...
 
 
 class Bundle(NamedTuple):
@@ -112,3 +122,23 @@ def sweep(problem: Problem, w: Vector) -> tuple[Plane, float]:
     rows = np.arange(len(problem.task))
     terms: Terms = problem.surrogate.terms(problem.task, w, rows, problem.p)  # type: ignore[attr-defined]
     return Plane(terms.difference, np.array(terms.offset)), dot(problem.p, np.maximum(terms.bounds, 0.0))
+
+
+def line_search(dual_map: DualMap, model: _Planes, plane: Plane, lam: float) -> float:
+    """The eta in [0, 1] at which the dual value of the two planes is largest."""
+    from structpred.trainers.blocks._bcfw_kernels import root_of_slope
+
+    u = model.slope / lam
+    direction = plane.slope / lam - u
+    rise = float(plane.offset) - float(model.offset)
+    gain = rise - lam * dot(direction, dual_map.weights(u))
+    if not gain > 0.0:
+        return 0.0
+    steepest = dual_map._replace(low=np.zeros_like(dual_map.low), high=np.zeros_like(dual_map.high))
+    bend = 2.0 * lam * steepest.conjugate([direction])  # the slope falls at most so fast
+    eta = 1.0 if bend <= gain else gain / bend
+    if dual_map.linear or eta == 1.0:
+        return eta
+    at = np.flatnonzero(direction)
+    arrays = dual_map.ends, dual_map.scale, dual_map.low, dual_map.high
+    return float(root_of_slope(u, arrays, (at, np.zeros(len(at)), direction[at]), rise, lam, gain, eta))

@@ -16,6 +16,7 @@ from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.runtime.interrupts import may_be_given_up
 from structpred.task.steps import Step
+from structpred.trainers.planes.mapped_master import MappedMaster, dual_point, empty_master
 from structpred.trainers.planes.master_qp import Master
 from structpred.trainers.problem import Problem, Trainer
 from structpred.trainers.states import COUNT, Values
@@ -30,7 +31,7 @@ class Sweep(NamedTuple):
     that the present sweep has seen. visited: how many they are. These four are single numbers.
     """
 
-    master: Master
+    master: Master | MappedMaster
     w: Vector
     best: Vector
     primal: Bound
@@ -43,7 +44,7 @@ class Sweep(NamedTuple):
         """No planes, w = 0."""
         w = np.zeros(problem.task.dim, problem.task.dtype)
         numbers = np.array(np.inf), np.array(-np.inf), np.array(0.0), np.array(0)
-        return Sweep(Master.empty(n_blocks), w, w.copy(), *numbers)
+        return Sweep(empty_master(problem, n_blocks), w, w.copy(), *numbers)
 
     def add(self, step: Step, share: float) -> None:
         """Add what one sample says about the objective at w."""
@@ -82,6 +83,7 @@ class Sweep(NamedTuple):
 class CuttingPlanes(Trainer):
     """The parent of both: settings, the order of a pass, and what is known after it."""
 
+    regulariser_requires = (("squared_norm", "dual_map"),)
     certified = True
     asks = "sums"
 
@@ -109,3 +111,7 @@ class CuttingPlanes(Trainer):
     def gap_estimate(self, problem: Problem, state: Any) -> float:
         """The gap itself: it is free."""
         return float(state.sweep.primal) - max(float(state.sweep.dual), 0.0)
+
+    def report(self, problem: Problem, state: Any) -> dict[str, Floats]:
+        """dual_point: u, where w is not linear in it."""
+        return dual_point(problem, state.sweep.master)

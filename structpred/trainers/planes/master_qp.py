@@ -97,7 +97,7 @@ class Master(NamedTuple):
         if not self.n_planes:
             return self
         members = np.argsort(self.block, kind="stable")
-        present, counts = np.unique(self.block, return_counts=True)
+        counts = np.unique(self.block, return_counts=True)[1]
         starts = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
         alpha = self.alpha.copy()
         rest = np.maximum(1.0 - np.add.reduceat(alpha[members], starts[:-1]), 0.0)
@@ -113,9 +113,7 @@ class Master(NamedTuple):
                 left = left - n if worst > tolerance else 0
             if not worst > tolerance:
                 break
-        sums = np.zeros(int(present[-1]) + 1)
-        np.add.at(sums, self.block, alpha)
-        alpha /= np.maximum(sums, 1.0)[self.block]  # feasible to the last bit, whatever rounding did
+        alpha = feasible(alpha, self.block)
         return self._replace(alpha=alpha, idle=np.where(alpha > 0.0, 0, self.idle + 1))
 
     def weights(self, lam: float, dim: int) -> Floats:
@@ -146,6 +144,13 @@ class Master(NamedTuple):
             self.idx[pairs], self.val[pairs], bounds, self.block[kept], self.offset[kept], self.alpha[kept], self.idle[kept],
             self.gram[np.ix_(kept, kept)], self.n_blocks,
         )  # fmt: skip
+
+
+def feasible(alpha: Floats, block: Integers) -> Floats:
+    """Weights whose sums over blocks are at most 1 to the last bit, whatever rounding did."""
+    sums = np.zeros(int(block.max(initial=-1)) + 1)
+    np.add.at(sums, block, alpha)
+    return np.asarray(alpha / np.maximum(sums, 1.0)[block])
 
 
 def _fill_gram(gram: Floats, first: int, idx: Integers, val: Floats, bounds: Integers, dim: int) -> None:

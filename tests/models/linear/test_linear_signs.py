@@ -73,8 +73,8 @@ def test_trainers_that_cannot_keep_signs_name_those_that_can_here() -> None:
     """Those for rows of numbers with this loss, and no others."""
     with pytest.raises(ParameterError, match="trainer lbfgs cannot keep them; set trainer to one that can: pegasos, sdca"):
         LinearRegressor(trainer="lbfgs", signs={"0": 1}).fit(X, NUMBERS)
-    with pytest.raises(ParameterError, match=r"trainer n_slack cannot keep them; .*bcfw, ls_bmrm, .*pegasos, .*sdca, sgd$"):
-        LinearClassifier("n_slack", signs={"0": 1}).fit(X, TWO)
+    with pytest.raises(ParameterError, match=r"trainer corrective cannot keep them; .*bcfw, bmrm, .*pegasos, .*sdca, sgd$"):
+        LinearClassifier("corrective", signs={"0": 1}).fit(X, TWO)
 
 
 def test_pegasos_keeps_signs_and_has_no_dual_point() -> None:
