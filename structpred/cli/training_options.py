@@ -283,7 +283,7 @@ def _listed_trainers() -> str:
         by_mistakes = getattr(surrogate, "loss_weight", 1.0) == 0.0
         group = "Mistake-driven, without -C" if by_mistakes else "Max-margin" if surrogate.piecewise_linear else "Log loss"
         needs = [(need,) if isinstance(need, str) else need for need in kind.requires]
-        rare = [" or ".join(either) for either in needs if either not in (("argmax",), ("marginals",))]
+        rare = [" or ".join(either) for either in needs if not {"argmax", "marginals", "project"}.intersection(either)]
         groups[group].append(name + "*" * kind.certified + (f" (needs {rare[0]})" if rare else ""))
     listed = ". ".join(f"{group}: {', '.join(names)}" for group, names in groups.items())
     own = "With settings: bcfw,gap_sampling=True. MODULE:CLASS: a trainer of your own, whose code is run."

@@ -43,7 +43,8 @@ OPTIONAL: dict[str, str] = {
     "marginals_batch": "(scores, offsets, shapes) -> (log_zs, mu): marginals for a batch in one call, mu flat as the scores; "
     "several threads may make it at once",
     "kbest": "(scores, shape, k) -> list of labels: the k best outputs, all different, best first, fewer if there are fewer",
-    "project": "(point, shape) -> mu: the nearest point (Euclidean) of the convex hull of all mu(y)",
+    "project": "(point, shape) -> mu: the nearest point (Euclidean) of the convex hull of all mu(y); training "
+    "finds it by argmax alone where this is missing",
     "project_batch": "(points, offsets, shapes) -> mu: project for a whole batch in one call, mu flat as the points",
     "clique_parts": "(shape) -> (ends, parts): variable k of the flat clique marginals x counts for parts[ends[k]:ends[k + 1]], "
     "so that the part counts are mu = A x with this 0/1 matrix A",

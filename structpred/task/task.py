@@ -177,8 +177,11 @@ class Task:
         self.refuse_contradiction(i, -ell, found, bound)
 
     def require(self, needs: Sequence[str | tuple[str, ...]], who: str) -> None:
-        """Raise MissingCapabilityError unless the oracle, or the features, offer everything in `needs`."""
-        offered = capabilities(self.oracle) | getattr(self.features, "capabilities", frozenset())
+        """Raise MissingCapabilityError unless the oracle, or the features, offer everything in `needs`.
+
+        Any argmax is enough for projections (`projections/active_set.py`).
+        """
+        offered = capabilities(self.oracle) | getattr(self.features, "capabilities", frozenset()) | {"project"}
         require(needs, self.oracle, who, offered)
 
     def costs(self, i: int) -> tuple[float, npt.NDArray[np.float64]]:

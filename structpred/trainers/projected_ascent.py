@@ -10,6 +10,7 @@ Where Psi_i Psi_i^T is a multiple of the identity, as for LabelRows, that is the
 once (the sequential dual method of Keerthi et al. 2008).
 """
 
+from functools import partial
 from typing import Annotated, NamedTuple, cast
 
 import numpy as np
@@ -22,6 +23,7 @@ from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.errors import OracleError
 from structpred.objectives.margin import MarginRescaling
+from structpred.projections.active_set import nearest_mixture
 from structpred.runtime.memory import check_fits
 from structpred.task.task import PROBED, Task
 from structpred.trainers.problem import Problem, Trainer
@@ -41,7 +43,7 @@ class AscentState(NamedTuple):
 
 
 class ProjectedAscent(Trainer):
-    """Few passes to a certified optimum where the oracle has `project` and outputs share their features.
+    """Few passes to a certified optimum where outputs share their features; oracles without `project` take calls of argmax.
 
     It keeps a dense point of the hull for each instance: n times the number of parts.
     """
@@ -78,8 +80,9 @@ class ProjectedAscent(Trainer):
         mu = state.mu[state.offsets[item] : state.offsets[item + 1]]
         scores = task.scores(state.w, item) + surrogate.loss_weight * task.costs(item)[1]
         point = mu + scores / state.curvature[item]
+        project = getattr(task.oracle, "project", partial(nearest_mixture, task.oracle))
         try:
-            direction = task.oracle.project(point, task.shapes[item]) - mu  # type: ignore[attr-defined]
+            direction = project(point, task.shapes[item]) - mu
         except Exception as error:
             raise blamed(error, item, task.oracle, "project") from error
         if item < PROBED and own_code(task.oracle):

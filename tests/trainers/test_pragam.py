@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from regulariser_cases import Groups, Mixed, NonNegative
-from training_cases import PlainChain, assignment_task, chain_task, log_problem, multiclass_task, optimum, problem
+from training_cases import assignment_task, chain_task, log_problem, multiclass_task, optimum, problem
 
 from structpred.errors import MissingCapabilityError, ParameterError
 from structpred.features.fixed_scores import FixedScores
@@ -191,9 +191,7 @@ def test_a_resumed_run_gives_the_same_bits(name, tmp_path: Path) -> None:
 
 
 def test_what_it_cannot_minimise_is_named() -> None:
-    """Oracles without projections, the log loss, a task without an intercept, one sign alone; others refuse a free intercept."""
-    with pytest.raises(MissingCapabilityError, match="Pragam needs signed_rows or project"):
-        train(problem(chain_task(oracle=PlainChain())), Pragam())
+    """The log loss, a task without an intercept, one sign alone; others refuse a free intercept."""
     with pytest.raises(MissingCapabilityError, match=r"PragamB is for rows with two classes .* alone, not for"):
         train(Problem(chain_task(), MarginRescaling(), LAM, regulariser=FreeIntercept()), PragamB())
     with pytest.raises(ParameterError, match="Pragam cannot minimise LogLoss"):

@@ -55,7 +55,8 @@ def _fits(trainer: Trainer | type[Trainer], surrogate: Surrogate) -> bool:
 
 def _what_goes_together(loss: Loss | Layer, trainer: Trainer) -> str:
     own, oracle = _surrogate(loss), loss.oracle
-    able = [(name, kind) for name, kind in trainers().items() if met(kind.requires, capabilities(oracle))]
+    has = capabilities(oracle) | {"project"}  # argmax is enough for it
+    able = [(name, kind) for name, kind in trainers().items() if met(kind.requires, has)]
     fitting = [name for name, kind in able if own is not None and _fits(kind, own[1])]
     known = [name for name, kind in losses().items() if (found := _made(kind, oracle)) is not None and _fits(trainer, found[1])]
     who, what = trainer.name or type(trainer).__name__, loss.name or type(loss).__name__

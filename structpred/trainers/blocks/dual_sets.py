@@ -14,6 +14,7 @@ then the same as two samples. For signed rows a_i the set is the box: m_i in [0,
 """
 
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, cast
 
 import numpy as np
@@ -28,6 +29,7 @@ from structpred.errors import ConvergenceError, ParameterError
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.regularisers.l2 import FreeIntercept
 from structpred.projections.box import nearest_in_box
+from structpred.projections.lockstep import nearest_in_hulls
 from structpred.rows.linear_task import LinearTask
 from structpred.runtime.memory import check_fits
 from structpred.runtime.ranges import ends_of
@@ -159,7 +161,7 @@ def weighted_quantile(values: Floats, masses: Floats, least: float) -> float:
 
 
 class Hulls:
-    """Of any task whose oracle projects: points are part counts in the convex hulls of the outputs."""
+    """Of any task with an oracle: points are part counts in the convex hulls of the outputs."""
 
     def __init__(self, problem: Problem) -> None:
         self.task, self.p, self.lam = cast(Task, problem.task), problem.p, problem.lam
@@ -227,8 +229,13 @@ class Hulls:
         return point
 
     def project(self, base: Floats, slopes: Floats, step: float, start: Floats) -> tuple[Floats, Floats]:
-        """By the oracle's `project`, a block of samples at a time."""
+        """By the oracle's `project`, a block of samples at a time; by active sets and its argmax where it has none.
+
+        An argmax that misses the maximum gives another point of the hull, whose dual value is a bound all the same.
+        """
         point = self._moved(base, slopes, step)
+        if "project" not in capabilities(self.task.oracle):
+            return nearest_in_hulls(self.task.oracle, point, self.places, self.shapes, n_jobs=1).mu, NONE
 
         def of_block(first: int, last: int, places: npt.NDArray[np.int64]) -> Floats:
             own = point[self.places[first] : self.places[last]]
@@ -237,8 +244,12 @@ class Hulls:
         return np.concatenate([*self.inference.in_blocks(of_block, 0, len(self.task), 1), NONE]), NONE
 
     def finished(self, w: Floats, slopes: Floats) -> tuple[Floats, float]:
-        """By the oracle's `argmax`."""
+        """By the oracle's `argmax`, or the bounds that it gives."""
         total = -dot(self.p, np.add.reduceat(slopes * self.truth, self.places[:-1]))
+        if self.inference.bounded:
+            blocks = zip(pairwise(self.places.tolist()), range(len(self.task)), strict=True)
+            most = [cast(float, self.inference.best(slopes[a:b], i)[1]) for (a, b), i in blocks]
+            return w, total + dot(self.p, np.array(most))
         for first, last, places in self.inference.blocks(0, len(self.task)):
             own = slopes[self.places[first] : self.places[last]]
             labels, ends, _ = self.inference.best_of_block(own, first, last, places)
