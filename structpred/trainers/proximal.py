@@ -10,11 +10,13 @@ its prox is a factor for each group (proposition 1): with lazily scaled groups a
 
 Two bounds come with a run. The regret against any w*: with eta_t falling, sum_t F_t(w_t) - F_t(w*) is at most
 D^2 / (2 eta_T) + 1/2 sum_t eta_t |g_t|^2, where D bounds the distances |w_t - w*| and g_t is the subgradient of step t
-(lemma 4, summed up as in proposition 5). And a dual value: the mean of the outputs found, those of later passes weighing more, is
-a feasible dual point.
+(lemma 4, summed up as in proposition 5). With eta_t = 1 / (sigma t) and lam r at least sigma-strongly convex it is
+sigma/2 |w*|^2 + sum_t |g_t|^2 / (2 sigma t), which grows as log t: equation 16. The paper's L~ (25) moves sigma/2 |w|^2 to the
+loss, whose slope it makes larger; in the prox it takes as much from the distances and leaves g_t as it is. And a dual value: the
+mean of the outputs found, those of later passes weighing more, is a feasible dual point.
 """
 
-from typing import Annotated, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -64,9 +66,11 @@ class OnlineProximal(Trainer):
     eta0 : float
         The step size of step t is eta0 / sqrt(t), eta0 > 0. `best_rate` chooses one as the paper does.
     sigma : float, optional
-        If given, the step size is 1 / (sigma t) instead: for a loss that is sigma-strongly convex.
-    radius : float, optional
-        After each step w is projected onto the ball |w| <= radius (line 9).
+        If given, the step size is 1 / (sigma t) instead: for lam r whose last term is sigma-strongly convex, such as
+        `ElasticNetMKL`, or any r and `L2` in a `Composite` (problem 25). The regret is then O(log t), else it need not fall.
+    radius : float or "reach", optional
+        After each step w is projected onto the ball |w| <= radius (line 9); "reach": onto one that is known to hold every optimum
+        (proposition 8), for |w|^2 <= 2 r(w) the radius sqrt(2 J(0) / lam).
     averaged : bool
         Whether to return the mean of the iterates, which is not sparse; False: the last one, as in the paper.
     certificate : bool
@@ -75,7 +79,7 @@ class OnlineProximal(Trainer):
     Raises
     ------
     ParameterError
-        For eta0, sigma or radius that are not positive.
+        For eta0, sigma or radius that are not positive; in training for "reach" where no ball is known to hold the optima.
 
     References
     ----------
@@ -102,12 +106,12 @@ class OnlineProximal(Trainer):
         *,
         eta0: float = 1.0,
         sigma: float | None = None,
-        radius: float | None = None,
+        radius: float | Literal["reach"] | None = None,
         averaged: bool = False,
         certificate: bool = True,
     ) -> None:
-        for name, value in (("eta0", eta0), ("sigma", sigma), ("radius", radius)):
-            if value is not None and (isinstance(value, bool) or not (np.isfinite(value) and value > 0)):
+        for name, value in (("eta0", eta0), ("sigma", sigma), ("radius", None if radius == "reach" else radius)):
+            if value is not None and (isinstance(value, bool | str) or not (np.isfinite(value) and value > 0)):
                 raise ParameterError(f"{name} must be a positive number, got {value!r}")
         self.eta0, self.sigma, self.radius, self.averaged, self.certificate = eta0, sigma, radius, averaged, certificate
 
@@ -147,21 +151,31 @@ class OnlineProximal(Trainer):
                 weights.shrink(norms, term.group_prox(norms, eta * problem.lam))  # type: ignore[attr-defined]
             else:
                 weights.prox(term, eta * problem.lam)
-        self._project(state)
+        self._project(problem, state)
         state.steps.fill(t)
         if self.averaged:
             weights.include()
         return state, len(psi.indices) > 0
 
-    def _project(self, state: ProximalState) -> None:
+    def _project(self, problem: Problem, state: ProximalState) -> None:
         """Line 9, and the largest |w_t| so far."""
-        norms = state.weights.norms
+        norms, radius = state.weights.norms, self._ball(problem)
         length = float(np.sqrt(norms @ norms))
-        if self.radius is not None and length > self.radius:
-            state.weights.shrink(norms, norms * (self.radius / length))
-            length = self.radius
+        if length > radius:
+            state.weights.shrink(norms, norms * (radius / length))
+            length = radius
         if length > state.farthest.item():
             state.farthest.fill(length)
+
+    def _ball(self, problem: Problem) -> float:
+        """The radius of line 9, inf for none."""
+        radius = (_reach(problem) if self.radius == "reach" else self.radius) or np.inf
+        if self.radius == "reach" and not np.isfinite(radius):
+            raise ParameterError(
+                f'radius="reach": no ball is known to hold the optima of {type(problem.regulariser).__name__} on these data; '
+                "give a number"
+            )
+        return radius
 
     def finish_pass(self, problem: Problem, state: ProximalState) -> ProximalState:
         """The squares anew, and what is reported of the pass."""
@@ -217,14 +231,49 @@ def _reach(problem: Problem) -> float:
 
 def regret_bound(trainer: OnlineProximal, problem: Problem, state: ProximalState) -> float:
     """By how much the steps so far were worse than the best fixed w, at most, on average; inf where |w*| has no known bound."""
-    t, best = state.steps.item(), _reach(problem)
+    t, best = state.steps.item(), min(_reach(problem), trainer._ball(problem))  # the best w of the ball
     if t == 0 or not np.isfinite(best):
         return np.inf
-    if trainer.radius is not None:
-        best = min(best, trainer.radius)  # the best w of the ball
-    eta = trainer.eta0 / np.sqrt(t) if trainer.sigma is None else 1.0 / (trainer.sigma * t)
     distance = best + state.farthest.item()
-    return float((distance * distance / (2.0 * eta) + state.energy.item()) / t)
+    if trainer.sigma is None:
+        eta = trainer.eta0 / np.sqrt(t)
+        return float((distance * distance / (2.0 * eta) + state.energy.item()) / t)
+    # 1 / eta_t grows by sigma a step: the prox of the last term pays for as much of it as that term is strongly convex
+    unpaid = max(trainer.sigma - _convexity(problem), 0.0) * (t - 1)
+    return (0.5 * (trainer.sigma * best * best + unpaid * distance * distance) + float(state.energy)) / t
+
+
+def _convexity(problem: Problem) -> float:
+    """How strongly convex the last term of lam r is; the steps of the others follow, so theirs do not count."""
+    return problem.lam * _terms(problem)[-1][0].strong_convexity
+
+
+def steps_needed(problem: Problem, trainer: OnlineProximal, slope: float, accuracy: float, delta: float = 0.05) -> int:
+    """Proposition 6, with constants: after so many steps the mean of the iterates is within `accuracy` of the optimum with
+    probability 1 - delta, over instances drawn with replacement. slope: no n p_i |psi_i| is above it.
+
+    With sigma the expected excess is at most the mean regret (16), and Markov's inequality gives the probability. Else it is
+    that of (15) and of Hoeffding's inequality for martingales.
+
+    Raises ParameterError where no ball or strong convexity makes the bound fall, or delta is not in (0, 1), accuracy above 0.
+    """
+    reach, ball = _reach(problem), trainer._ball(problem)
+    known = np.isfinite(ball) if trainer.sigma is None else _convexity(problem) >= trainer.sigma * (1.0 - 1e-12)
+    if not (known and np.isfinite(reach) and accuracy > 0.0 and 0.0 < delta < 1.0):
+        raise ParameterError(
+            "steps_needed: expected accuracy > 0, delta in (0, 1), and a radius, or a sigma that the last term of lam r is "
+            f"strongly convex with; got {accuracy}, {delta} and {trainer}"
+        )
+    if trainer.sigma is None:
+        span = min(reach, ball) + ball
+        root = span * span / (2.0 * trainer.eta0) + slope * slope * trainer.eta0
+        root += slope * span * float(np.sqrt(2.0 * np.log(1.0 / delta)))
+        return int(np.ceil((root / accuracy) ** 2)) + 1
+    first, steps = 0.5 * trainer.sigma * min(reach, ball) ** 2, 1.0
+    for _ in range(100):  # T = B(T + 1) / (delta accuracy) from below: B grows as log T, so that the iteration contracts
+        total = first + slope * slope * (1.0 + float(np.log(steps + 1.0))) / (2.0 * trainer.sigma)
+        steps = max(total / (delta * accuracy), 1.0)
+    return int(np.ceil(steps)) + 1
 
 
 def best_rate(problem: Problem, rates: tuple[float, ...], trainer: OnlineProximal, *, passes: int = 5, seed: int = 0) -> float:
