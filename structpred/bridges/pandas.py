@@ -43,7 +43,7 @@ def from_pandas(
     Raises
     ------
     DataError
-        Naming the row: a missing value; a sentence that continues after another one; a value of `columns` that is not a string.
+        Naming the row: a missing value; a sentence that resumes after another one; a value of `columns` that is not a string.
         For an unknown column.
 
     Examples
@@ -139,7 +139,7 @@ def _bounds(df: Any, sentence: Names) -> list[int]:
     if (back := np.flatnonzero(np.diff(numbers) < 0)).size:
         key = ", ".join(f"{name} {df[name].tolist()[back[0] + 1]!r}" for name in names)
         raise DataError(
-            f"{_row(df, int(back[0]) + 1)}: the sentence with {key} goes on after another one; put its rows next to each other, "
+            f"{_row(df, int(back[0]) + 1)}: the sentence with {key} resumes after another one; put its rows next to each other, "
             f"as df.sort_values({list(names)}, kind='stable') does"
         )
     return [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(df)]

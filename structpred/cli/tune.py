@@ -123,7 +123,7 @@ def _own_options() -> list[click.Parameter]:
         click.Option(["--cv"], type=click.IntRange(2), metavar="K", help="Instead of held-out data: K folds, drawn by --seed."),
         click.Option(["--min-passes"], type=click.IntRange(1), default=1, show_default=True, metavar="N",
                      help="Drop nothing before N passes; as many as --max-iter: the full grid."),
-        click.Option(["--eta"], type=click.IntRange(2), default=3, show_default=True, metavar="N", help="One in N goes on."),
+        click.Option(["--eta"], type=click.IntRange(2), default=3, show_default=True, metavar="N", help="One in N continues."),
         click.Option(["--jobs"], type=click.IntRange(-1), default=1, show_default=True, metavar="N",
                      help="Processes; -1: all processors."),
         click.Option(["--resume", "state"], metavar="FOLDER",

@@ -89,7 +89,7 @@ def test_no_rows_are_no_sentences() -> None:
 
 
 BAD: dict[str, tuple[Any, str]] = {
-    "interleaved": (lambda: from_pandas(frame(sent_id=["b", "a", "b", "a", "a"])), r"row 2 \(index 20\): .*sent_id 'b' goes on"),
+    "interleaved": (lambda: from_pandas(frame(sent_id=["b", "a", "b", "a", "a"])), r"row 2 \(index 20\): .*sent_id 'b' resumes"),
     "no word": (lambda: from_pandas(frame(word=["the", None, "a", "dog", "x"])), r"row 1 \(index 30\): the value of 'word'"),
     "NaN as a label": (lambda: from_pandas(frame(tag=["A", "B", np.nan, "A", "A"])), r"row 2 \(index 20\): the value of 'tag'"),
     "no sentence": (lambda: from_pandas(frame(sent_id=[1, 1, np.nan, 2, 2])), r"row 2 .*'sent_id' is missing"),

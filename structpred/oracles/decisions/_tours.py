@@ -51,7 +51,9 @@ class TourOracle(Oracle):
         if labels.shape != (pairs.n_nodes,) or not np.array_equal(np.sort(labels), np.arange(pairs.n_nodes)):
             raise ValueError(f"a tour of {pairs.n_nodes} nodes is a permutation of 0..{pairs.n_nodes - 1}, got {labels.tolist()}")
         if labels[0] != 0 or labels[1] > labels[-1]:
-            raise ValueError(f"a tour starts at node 0 and goes on to the smaller one of its neighbours, got {labels.tolist()}")
+            raise ValueError(
+                f"a tour starts at node 0 and continues with the smaller one of its neighbours, got {labels.tolist()}"
+            )
         return pairs.edge_of[labels, np.roll(labels, -1)]
 
     def enumerate(self, shape: Shape) -> Iterator[Labels]:
