@@ -2,12 +2,14 @@
 
 Each program runs by itself, one after another, and what it prints goes to ``benchmarks/results/COMMIT/NAME.txt``, below a heading
 with the machine and its load before and after. A program whose file is there already is left out, so a run that was interrupted
-goes on. The whole takes most of a working day of one core: with `--at COMMIT` it goes on with the programs and the library as
-they were at that commit, whatever was done since. `--quick` gives the programs that have it their shorter form.
+goes on. Experiments of papers also leave their figures in ``results/papers``, for ``claims.py``. The whole takes most of a
+working day of one core: with `--at COMMIT` it goes on with the programs and the library as they were at that commit, whatever was done
+since. `--quick` gives the programs that have it their shorter form.
 """
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -16,9 +18,11 @@ from pathlib import Path
 from measure import HERE, ONE_THREAD, ROOT, machine
 
 #: programs that are no comparison of their own
-HELPERS = ("measure", "everything", "before_after", "digests", "interrupts", "model_files")
+HELPERS = ("measure", "everything", "before_after", "claims", "digests", "interrupts", "model_files")
 #: these use as many threads as they say
 OWN_THREADS = ("threads",)
+#: figures of whole runs of the papers' experiments, which claims.py reads
+FIGURES = HERE / "results" / "papers"
 
 
 def programs(root: Path) -> dict[str, list[str]]:
@@ -98,8 +102,11 @@ def main() -> None:
             continue
         print(name, flush=True)
         command = [*known[name], "--quick"] if arguments.quick and has_quick(name, root) else known[name]
-        if not run(name, command, root, folder, heading):
+        kept, paper = ROOT / "out" / "papers" / folder.name / name, name.startswith("bench-") and root == ROOT
+        if not run(name, [*command, "--output", str(kept)] if paper else command, root, folder, heading):
             failed.append(name)
+        elif paper and not arguments.quick:
+            shutil.copyfile(kept / "figures.json", FIGURES / f"{name.removeprefix('bench-')}.json")
     sys.exit(f"failed: {', '.join(failed)}" if failed else 0)
 
 
