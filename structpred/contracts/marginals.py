@@ -154,11 +154,12 @@ def _projected(examiner: Examiner, space: Space, point: Floats, where: str, star
 
 def _agrees(examiner: Examiner, space: Space, mu: Floats, theta: Floats, where: str) -> None:
     """The far point's part counts mu lie in the hull of the outputs, and reach the best score."""
-    if (residual := space.outside_hull(mu)) is not None:
+    if examiner.oracle.exact and (residual := space.outside_hull(mu)) is not None:
         cause = "cliques that need not agree, or clique_parts that count other parts"
         expected = "part counts in the hull of all outputs"
         examiner.expect("project_cliques", residual <= 1e-6, where, expected, f"distance {residual:.3g}", cause)
     value, top = float(theta @ mu), float((space.counts @ theta).max())
-    close = abs(value - top) <= 2.0 * float(mu.sum()) ** 2 / _FAR
+    room = 2.0 * float(mu.sum()) ** 2 / _FAR
+    close = value >= top - room and (value <= top + room or not examiner.oracle.exact)  # a relaxation may hold more
     cause = "a set of marginals that is too small, or clique_parts that count other parts"
     examiner.expect("project_cliques", close, where, f"the best score {top:.6g} far out", f"{value:.6g}", cause)

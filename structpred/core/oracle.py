@@ -48,7 +48,8 @@ OPTIONAL: dict[str, str] = {
     "project_batch": "(points, offsets, shapes) -> mu: project for a whole batch in one call, mu flat as the points",
     "clique_parts": "(shape) -> (ends, parts): variable k of the flat clique marginals x counts for parts[ends[k]:ends[k + 1]], "
     "so that the part counts are mu = A x with this 0/1 matrix A",
-    "project_cliques": "(points, offsets, shapes, start=None, n_jobs=1) -> (x, multipliers): the nearest clique marginals of a "
+    "project_cliques": "(points, offsets, shapes, start=None, n_jobs=1) -> (x, multipliers): the nearest clique marginals (of a "
+    "relaxation, if inexact) of a "
     "batch, flat as the points; `start`: the multipliers of an earlier call with these shapes; n_jobs threads",
     "polytope": "(shape) -> (A, lower, upper): rows lower <= A mu <= upper that hold for all mu(y), the ones of argmax_relaxed",
     "point": "(labels, shape) -> mu: float64, for outputs that are points of a convex set, with amounts of parts and not sets of "

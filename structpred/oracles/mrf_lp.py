@@ -1,13 +1,16 @@
 """Pairwise MRFs relaxed to the local polytope: a linear program, by OR-Tools (Schlesinger 1976; Werner 2007)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Scores, Shape
-from structpred.core.types import Floats
+from structpred.core.types import Floats, Integers
 from structpred.errors import ParameterError
 from structpred.oracles.fields._local_polytope import (
     Mask,
@@ -22,6 +25,8 @@ from structpred.oracles.fields._local_polytope import (
 from structpred.oracles.mrf import NOTHING_LEFT, Graph, PairwiseOracle, graph_of, refuse
 from structpred.oracles.solvers._constraint_rows import checked_rows
 from structpred.oracles.solvers._linear_programs import solve_glop, solve_pdlp
+from structpred.projections.clique_marginals import Cliques, cliques_of, project_onto_clique_marginals
+from structpred.runtime.ranges import ends_of
 
 
 @dataclass(frozen=True)
@@ -122,6 +127,27 @@ class RelaxedMRF(PairwiseOracle):
         lower = np.concatenate((right, np.zeros(n_parts)))
         return rows, lower, np.concatenate((right, np.full(n_parts, np.inf)))
 
+    def clique_parts(self, shape: Shape) -> tuple[Integers, Integers]:
+        """The clique marginals, of nodes and of edges, are the part counts themselves."""
+        n_parts = graph_of(shape).n_parts
+        return np.arange(n_parts + 1), np.arange(n_parts)
+
+    def project_cliques(
+        self, points: Scores, offsets: Integers, shapes: Sequence[Shape], start: Floats | None = None, n_jobs: int = 1
+    ) -> tuple[Floats, Floats]:
+        """The nearest points of the local polytope, and multipliers. It holds the hull of all outputs, so that training over it
+        maximises the dual of the relaxed objective, the one that `argmax_bound` gives.
+        """
+        found, multipliers = [np.empty(0)], [np.empty(0)]
+        places = ends_of(np.array([graph_cliques(shape).equations.shape[0] for shape in shapes], dtype=np.int64))
+        for i, shape in enumerate(shapes):
+            point = points[offsets[i] : offsets[i + 1]]
+            warm = None if start is None else start[places[i] : places[i + 1]]
+            x, nu = project_onto_clique_marginals(point, graph_cliques(shape), warm)
+            found.append(repaired(graph_of(shape), point > 0.5 * FORBIDDEN, x))
+            multipliers.append(nu)
+        return np.concatenate(found), np.concatenate(multipliers)
+
     def _best(self, scores: Floats, allowed: Mask, shape: Shape) -> _Optimum:
         found = self._optimum(scores, allowed, np.zeros((0, len(scores))), np.zeros(0), shape)
         if found is None:
@@ -145,6 +171,13 @@ class RelaxedMRF(PairwiseOracle):
             return None
         used = scores - found.multipliers @ A
         return _Optimum(found.mu, _messages(graph, used + found.slack), found.multipliers)
+
+
+@lru_cache(maxsize=64)
+def graph_cliques(shape: Shape) -> Cliques:
+    """The nodes and the edges of a graph as cliques; tables one after the other are its parts."""
+    graph = graph_of(shape)
+    return cliques_of([*((i,) for i in range(graph.n)), *map(tuple, graph.edges.tolist())], [graph.n_states] * graph.n)
 
 
 def _allowed(scores: Floats, allowed: Mask, mu: Floats, shape: Shape) -> Labels:
