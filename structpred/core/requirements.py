@@ -60,10 +60,12 @@ def _message(alternatives: tuple[str, ...], oracle: object, who: str, has: froze
     if all(name in OF_ROWS for name in alternatives):
         return f"{who} is for {' or '.join(OF_ROWS[name] for name in alternatives)} alone, not for {kind.__name__}"
     signatures = "; ".join(f"{name}{family.optional.get(name, '')}" for name in alternatives if name not in OF_ROWS)
+    listed = "marginals" in alternatives and "enumerate" in has  # explicit: the time goes with the number of outputs
     return (
         f"{who} needs {' or '.join(alternatives)}, which {kind.__name__} does not have. "
         f"It has: {', '.join(sorted(has)) or 'nothing'}. "
         f"{family.plural} that have it: {', '.join(owners) or 'none of those loaded'}"
+        + (". EnumeratedOracle.of(oracle) has it, for shapes of up to 262,144 outputs, which it lists" if listed else "")
         + (f". To add it, write in {_file_of(kind)}: {signatures}" if own_code or not is_ours(kind) else "")
     )
 
