@@ -34,6 +34,7 @@ from structpred.nonconvex.gradient import GradientDescent
 from structpred.nonconvex.latent_search import Alternation, DeterministicAnnealing, LatentPDM, SingleChanges
 from structpred.nonconvex.local_search import LocalSearch
 from structpred.nonconvex.pdm import PDM
+from structpred.nonconvex.pdm_rounds import PDMRounds
 from structpred.nonconvex.printed_pdm import PrintedPDM
 from structpred.nonconvex.staged import StagedSearch
 
@@ -83,11 +84,14 @@ def kernel_of(sigma2: float, n: int) -> Any:
     return RBF(0.5 / sigma2) if n <= MANY else RandomFeatures(FEATURES, gamma=0.5 / sigma2)
 
 
-def semi_supervised(points: Points, part: Partition, sigma2: float, solver: Any, seed: int) -> SemiSupervisedSVM:
-    """Trained with few labels; the balance is that of the unlabelled points."""
+def semi_supervised(
+    points: Points, part: Partition, sigma2: float, solver: Any, seed: int, told: str = "truth"
+) -> SemiSupervisedSVM:
+    """Trained with few labels; told: whose shares of classes are the balance: those of the hidden labels, the labelled, none."""
     truth = points.y[part.train]
     y, hidden = np.where(part.labelled, truth, -1), truth[~part.labelled]
-    shares = {int(k): float((hidden == k).mean()) for k in np.unique(truth)}
+    shares: Any = {int(k): float((hidden == k).mean()) for k in np.unique(truth)}
+    shares = {"truth": shares, "labelled": "labelled", "none": None}[told]
     kernel = kernel_of(sigma2, len(part.train))
     model = SemiSupervisedSVM(kernel, C1, C2, balance=shares, solver=solver, random_state=seed)
     return model.fit(points.X[part.train], y)
@@ -110,8 +114,9 @@ UNLABELLED = Learner(
         "branch_and_bound": Solvable(lambda most: BranchAndBound(most), "BB"),
         "printed_pdm 0.1": Solvable(lambda most: PrintedPDM(most, degree=0.1), "PDM1"),
         "printed_pdm 0.2": Solvable(lambda most: PrintedPDM(most, degree=0.2), "PDM2"),
-        "pdm 0.1": Solvable(lambda most: PDM(degree=0.1, max_inner=most), "PDM1", True),
-        "pdm 0.2": Solvable(lambda most: PDM(degree=0.2, max_inner=most), "PDM2"),
+        "pdm 0.1": Solvable(lambda most: PDMRounds(most, degree=0.1), "PDM1"),
+        "pdm 0.2": Solvable(lambda most: PDMRounds(most, degree=0.2), "PDM2"),
+        "pdm": Solvable(lambda most: PDM(most), None, True),
         "staged": Solvable(lambda most: StagedSearch(most), None, True),
     },
     "staged", "staged", C1, 1, semi_supervised,
@@ -130,6 +135,8 @@ GROUPED = Learner(
 )  # fmt: skip
 
 
+#: what else the solvers are told of the hidden labels than how many each class has, and those that are run with it
+LESS_TOLD, JUDGED = ("labelled", "none"), ("pdm 0.2", "staged")
 #: the budget that sigma^2 is chosen with where few rows choose it for many
 CHOOSING = 10_000
 
@@ -192,6 +199,8 @@ class Outcome:
 class Runs:
     """All solvers on all partitions of a task. points, trained, labelled: how many; outcomes: a list for each partition.
 
+    less_told: for each partition (what the solvers were told, solver, share of wrong test rows), by those of `JUDGED`.
+
     Of more than `MANY` training rows the kernel is that of random features.
     """
 
@@ -200,6 +209,7 @@ class Runs:
     labelled: int
     sigma2: float
     outcomes: list[list[Outcome]]
+    less_told: Sequence[Sequence[tuple[str, str, float]]] = ()
 
 
 def run_task(task: Task, folder: Path, plan: Plan, kept: Path | None) -> Runs:
@@ -212,11 +222,20 @@ def run_task(task: Task, folder: Path, plan: Plan, kept: Path | None) -> Runs:
     learner = task.learner.for_rows(len(parts[0].train))
     budget = max(2, plan.budget // learner.cost)
     sigma2 = once(kept, f"{task.name}-sigma2", partial(chosen_sigma, learner, points, parts, budget))
-    found = []
+    found, less_told = [], []
     for k, part in enumerate(parts):
         rows = once(kept, f"{task.name}-{k}", partial(outcomes, learner, points, part, sigma2, budget, k))
         found.append([Outcome(**row) for row in rows])
-    return Runs(len(points.y), len(parts[0].train), int(parts[0].labelled.sum()), sigma2, found)
+        if task.learner is UNLABELLED:
+            less_told.append(once(kept, f"{task.name}-{k}-less", partial(_less, learner, points, part, sigma2, budget, k)))
+    return Runs(len(points.y), len(parts[0].train), int(parts[0].labelled.sum()), sigma2, found, less_told)
+
+
+def _less(learner: Learner, points: Points, part: Partition, sigma2: float, budget: int, k: int) -> list[tuple[str, str, float]]:
+    """Errors of solvers that are told less of the hidden labels."""
+    chosen = [(told, name) for told in LESS_TOLD for name in JUDGED if name in learner.solvers]
+    models = [semi_supervised(points, part, sigma2, learner.solvers[name].make(budget), k, told) for told, name in chosen]
+    return [(*one, wrong(model, points, part.test)) for one, model in zip(chosen, models, strict=True)]
 
 
 def chosen_sigma(learner: Learner, points: Points, parts: Sequence[Partition], budget: int) -> float:

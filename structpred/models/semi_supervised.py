@@ -41,8 +41,8 @@ class SemiSupervisedSVM(KernelMachine):
         The share of each class among the unlabelled points: that among the labelled ones, a number for the second of two classes,
         or a table of classes. Rounded to whole points. None: anything; the best labels are then often of one class only.
     solver : str or Solver
-        "staged", "branch_and_bound", "pdm", "ao", "cccp", "gradient", "local_search", "annealing", "printed_pdm", or an
-        object such as ``BranchAndBound(max_inner=1_000_000)``.
+        "staged", "branch_and_bound", "pdm", "pdm_rounds", "ao", "cccp", "gradient", "local_search", "annealing",
+        "printed_pdm", or an object such as ``BranchAndBound(max_inner=1_000_000)``.
     n_components : int, optional
         For many points: how many of them, at random, are landmarks, whose similarities replace the kernel matrix as features
         (Nystroem's method); b is then regularised, too, as it is with random features. Memory: 8 n n_components bytes; None:

@@ -96,13 +96,15 @@ def _size(problem: SemiSupervisedProblem, rng: np.random.Generator) -> int:
     return max(1, round(problem.u * float(np.exp(rng.uniform(np.log(0.02), np.log(0.5))))))
 
 
+#: a round of probes, as a share of the number of unlabelled points
+_ROUND = 0.2
 #: the share of probes that are the anchor's rays, of those about points in doubt, and of those from the labelled points alone
 _RAYS, _DOUBTFUL, _FRESH = 1 / 20, 1 / 3, 1 / 20
 #: more unlabelled points than this are too many for branch and bound to complete a probe
 _MANY = 5_000
 #: the least and the most inner problems of the branch and bound
 #: that completes a probe; and how far above the best objective labels may be that grow
-_NODES, _SLACK = (30, 300), 1.05
+_NODES, SLACK = (30, 300), 1.05
 
 
 @dataclass(frozen=True)
@@ -116,43 +118,53 @@ class PDM(Solver):
     they grow from the others, or a small branch and bound decides them; then alternating steps climb on. The objective never
     rises. Its end proves nothing: not all q were tried.
 
-    degree: probes of a round, as a share of the number of unlabelled points (m in the paper is 0.1 and 0.2 of it).
-    idle: rounds in a row that find nothing, after which it ends. max_inner: the most inner problems.
+    idle: it ends after so many times a fifth of the unlabelled points (10 at least) of probes in a row that find nothing.
+    max_inner: the most inner problems. `PDMRounds` has the paper's degree m.
 
     Zhou, Kang & Spanos 2017, Algorithm 1, repaired.
     """
 
     name: ClassVar[str] = "pdm"
-    degree: float = 0.2
     max_inner: int = 20_000
     idle: int = 30
 
     def _run(self, search: Search, rng: np.random.Generator, start: Floats | None) -> Solution:
-        if not self.degree > 0.0 or self.idle < 1:
-            raise ParameterError(f"PDM: expected degree > 0 and idle >= 1, got {self.degree!r} and {self.idle!r}")
+        if self.idle < 1:
+            raise ParameterError(f"PDM: expected idle >= 1, got {self.idle!r}")
         search.offer(*search.climb(random_labels(search.problem, rng) if start is None else start), "start")
         anchor, _ = search.problem.anchor()
-        m = max(10, round(self.degree * search.problem.u))
+        most = self.idle * max(10, round(_ROUND * search.problem.u))
         tried = successes = idle = 0
-        while idle < self.idle * m and not search.exhausted:
+        while idle < most and not search.exhausted:
             better = probe(search, anchor, rng)
             tried, successes, idle = tried + 1, successes + better, 0 if better else idle + 1
         return search.solution(probes=tried, successes=successes)
+
+
+def open_labels(search: Search, inner: Inner, rng: np.random.Generator) -> Integers | None:
+    """Labels +1, -1 and 0 of a random probe from the best ones, whose solution is `inner`; None: one of the anchor's rays."""
+    draw = rng.random()
+    if draw < _RAYS:
+        return None
+    if draw > 1.0 - _FRESH:
+        return np.zeros(search.problem.u, np.int64)
+    return (doubtful_probe if draw < _RAYS + _DOUBTFUL else lifted_probe)(search.problem, search.p, inner, rng)
+
+
+def along_ray(search: Search, anchor: Floats, rng: np.random.Generator) -> tuple[Floats, Inner]:
+    """The local maximum above the tangent of a probe on one of the anchor's rays."""
+    at_q = search.solve(boundary_probe(anchor, rng))
+    return search.climb(tangent_value(search.problem, at_q)[0], at_q)
 
 
 def probe(search: Search, anchor: Floats, rng: np.random.Generator) -> bool:
     """One probe from the best labels; whether it led to better ones."""
     problem, inner, before = search.problem, search.inner, search.objective
     assert inner is not None
-    draw = rng.random()
-    if draw < _RAYS:
-        at_q = search.solve(boundary_probe(anchor, rng))
-        search.offer(*search.climb(tangent_value(problem, at_q)[0], at_q), "ray")
+    labels = open_labels(search, inner, rng)
+    if labels is None:
+        search.offer(*along_ray(search, anchor, rng), "ray")
         return search.objective < before
-    if draw > 1.0 - _FRESH:
-        labels = np.zeros(problem.u, np.int64)
-    else:
-        labels = (doubtful_probe if draw < _RAYS + _DOUBTFUL else lifted_probe)(problem, search.p, inner, rng)
     at_q = search.solve((labels > 0).astype(float), (labels < 0).astype(float), start=inner, stop_at=before)
     if at_q.objective >= before:
         return False  # however the open labels are filled in
@@ -161,7 +173,7 @@ def probe(search: Search, anchor: Floats, rng: np.random.Generator) -> bool:
         search.offer(*search.climb(u, at_q), "tangent")
     elif problem.u > _MANY or rng.random() < 0.5:
         rate = rng.choice([0.0 if problem.u <= _MANY else 0.03, 0.03, 0.1, 0.2])
-        grown = grow(search, labels, at_q, rate, rng, before * _SLACK)
+        grown = grow(search, labels, at_q, rate, rng, before * SLACK)
         if grown is not None:
             search.offer(*search.climb(*grown), "grown")
     else:

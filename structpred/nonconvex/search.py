@@ -30,8 +30,8 @@ class Solution:
     objective: the primal objective of the classifier with these labels. lower_bound <= the least objective <= objective.
     level: "global": branch and bound has shown that no labels are better by more than a millionth; "eps-global": by more than the
     share eps that was asked for; "local": neither, whatever the search. history: a row for each improvement, with
-    "inner" (inner problems solved until then), "objective" and "event". n_inner: inner problems solved in all. report: what the
-    solver says besides, by name.
+    "inner" (inner problems solved until then), "objective" and "event"; path: p at each of them. n_inner: inner problems in all.
+    report: what the solver says besides, by name.
     """
 
     p: Floats
@@ -42,6 +42,7 @@ class Solution:
     history: list[dict[str, Any]] = field(default_factory=list)
     n_inner: int = 0
     report: dict[str, float] = field(default_factory=dict)
+    path: list[Floats] = field(default_factory=list)
 
     @property
     def labels(self) -> npt.NDArray[np.int64]:
@@ -103,6 +104,7 @@ class Incumbent:
         self.n_inner = 0
         self.p, self.inner, self.objective = p, None, np.inf
         self.history: list[dict[str, Any]] = []
+        self.path: list[Floats] = []
 
     @property
     def exhausted(self) -> bool:
@@ -123,6 +125,7 @@ class Incumbent:
         if self.inner is not None and not objective < self.objective - BETTER * abs(self.objective):
             return False
         self.p, self.inner, self.objective = p.copy(), inner, objective
+        self.path.append(self.p)
         self.history.append({"inner": self.n_inner, "objective": objective, "event": event})
         if self.problem.told is not None:
             self.problem.told(self.history[-1])
@@ -148,7 +151,8 @@ class Incumbent:
     def solution(self, level: Level = "local", lower_bound: float | None = None, **report: float) -> Solution:
         """What the solver returns. lower_bound: 0 where none is known."""
         assert self.inner is not None
-        return Solution(self.p, self.inner, self.objective, lower_bound or 0.0, level, self.history, self.n_inner, report)
+        bound = lower_bound or 0.0
+        return Solution(self.p, self.inner, self.objective, bound, level, self.history, self.n_inner, report, self.path)
 
 
 class Search(Incumbent):
@@ -203,11 +207,11 @@ def solvers(parent: Any = Solver) -> dict[str, type[Any]]:
 def resolve_solver(solver: Any, parent: Any = Solver) -> Any:
     """The solver with this parent for a name, or the object itself; ParameterError for anything else.
 
-    >>> resolve_solver("pdm").degree
+    >>> resolve_solver("pdm_rounds").degree
     0.2
     """
     if isinstance(solver, str):
         return named("solver", solver, solvers(parent), " or a solver object")()
     if not isinstance(solver, parent):
-        raise ParameterError(f"solver: expected a name or an instance of a solver such as PDM(degree=0.1), got {solver!r}")
+        raise ParameterError(f"solver: expected a name or an instance of a solver such as PDMRounds(degree=0.1), got {solver!r}")
     return solver

@@ -14,7 +14,7 @@ from structpred.errors import DataError, ModelFileError, ParameterError
 from structpred.models import RobustSVM, SemiSupervisedSVM, load
 from structpred.models.kernels.functions import RBF, Polynomial
 from structpred.nonconvex.branch_and_bound import BranchAndBound
-from structpred.nonconvex.pdm import PDM
+from structpred.nonconvex.pdm_rounds import PDMRounds
 from structpred.nonconvex.staged import StagedSearch
 
 RNG = np.random.default_rng(0)
@@ -52,7 +52,7 @@ def test_with_all_labels_it_is_a_support_vector_machine() -> None:
     assert model.level_ == "global"
 
 
-@pytest.mark.parametrize("solver", ["ao", "pdm", PDM(degree=0.1, idle=2), BranchAndBound(max_inner=50)])
+@pytest.mark.parametrize("solver", ["ao", "pdm", PDMRounds(degree=0.1), BranchAndBound(max_inner=50)])
 def test_solvers_go_by_name_or_object(solver: Any) -> None:
     """Each returns labels, an objective above the bound, and says local unless it has proven them."""
     y = hidden(THREE[:20], 10)
