@@ -3,8 +3,8 @@
 Each program runs by itself, one after another, and what it prints goes to ``benchmarks/results/COMMIT/NAME.txt``, below a heading
 with the machine and its load before and after. A program whose file is there already is left out, so a run that was interrupted
 goes on. Experiments of papers also leave their figures in ``results/papers``, for ``claims.py``. The whole takes most of a
-working day of one core: with `--at COMMIT` it goes on with programs and library as they were at that commit, whatever was done
-since. `--quick` gives the programs that have it their shorter form.
+working day of one core: with `--at COMMIT` it goes on with the programs and the library as they were at that commit, whatever was
+done since. `--quick` gives the programs that have it their shorter form.
 """
 
 import argparse

@@ -126,21 +126,12 @@ class LowerBound(Experiment):
 
     def claims(self, figures: BoundTable) -> list[Claim]:
         """Theorem 6, and its construction."""
-        paper, last = "Saha, Zhang, Vishwanathan 2009", figures.rows[-1]
-        printed = next((row.t for row in figures.rows if row.printed < 1e-9), None)
-        return [
-            Claim(
-                paper,
-                "Theorem 6: bundle methods need order 1/(lambda eps) iterations",
-                "gap 1/(2 lambda t) or more",
-                f"gap 1/(2 lambda t) for all t < {last.t + 1}, to {figures.error:.0e}",
-                figures.error < 1e-9,
-            ),
-            Claim(
-                paper,
-                "the matrix of (14) is such a worst case",
-                f"needs {figures.d // 2} iterations",
-                "not solved" if printed is None else f"solved after {printed} iterations",
-                printed is None,
-            ),
-        ]
+        paper, error = "Saha, Zhang, Vishwanathan 2009", figures.error
+        solved = next((row.t for row in figures.rows if row.printed < 1e-9), None)
+        claims = (
+            ("Theorem 6: bundle methods need order 1/(lambda eps) iterations", "gap 1/(2 lambda t) or more",
+             f"gap 1/(2 lambda t) for t up to {figures.rows[-1].t}, to {error:.0e}", error < 1e-9),
+            ("the matrix of (14) is such a worst case", f"needs {figures.d // 2} iterations",
+             "not solved" if solved is None else f"solved after {solved} iterations", solved is None),
+        )  # fmt: skip
+        return [Claim(paper, *one) for one in claims]

@@ -1,6 +1,5 @@
 """What papers claim, what was found, and what of a paper stands beside our own figures."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 #: in the text of an experiment: from here to the end of the line is what the paper printed
@@ -21,11 +20,6 @@ class Claim:
     def verdict(self) -> str:
         """As a word: "met", "NOT MET" or "not tried"."""
         return "not tried" if self.met is None else "met" if self.met else "NOT MET"
-
-
-def claim_lines(claims: Iterable[Claim]) -> list[str]:
-    """One line a claim, its verdict first."""
-    return [f"{one.verdict:<9} {one.claim}: printed {one.printed}; here {one.ours}" for one in claims]
 
 
 def without_printed(text: str) -> str:

@@ -9,7 +9,6 @@ SOURCES = {
     "coil20": ("COIL-20 object images", "github.com/hyzhang98/AdaGAE, converted to arrays X and y"),
     "hierarchical_enron_corr": ("Enron e-mail with a topic tree, CLUS-HMC", "github.com/EGiunchiglia/C-HMCNN"),
     "multiclass_vowel": ("Vowel recognition (Deterding), 11 classes", "github.com/GjjvdBurg/GenSVM"),
-    "multilabel_bibtex": ("Bibtex tags", _MULAN),
     "multilabel_enron": ("Enron e-mail topics", _MULAN),
     "multilabel_tmc2007_500": ("TMC2007 aviation safety reports, 500 features", _MULAN),
     "multilabel_yeast": ("Yeast gene function, Elisseeff & Weston 2002", _MULAN),

@@ -15,7 +15,7 @@ from types import MappingProxyType, UnionType
 from typing import Any, ClassVar, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 from structpred.errors import DataError
-from structpred.experiments.claims import PRINTED, Claim, claim_lines, without_printed
+from structpred.experiments.claims import PRINTED, Claim, without_printed
 from structpred.experiments.data_sets import SOURCES
 from structpred.runtime.discovery import public_subclasses
 from structpred.storage.atomic import write_atomic
@@ -77,20 +77,24 @@ class Experiment(ABC):
         """
 
     def ran(self, folder: Path, wanted: Wanted) -> Any:
-        """Run, in an output folder of the same settings; a field `cpu_seconds` of the figures is that of all runs in it."""
-        before, start = 0.0, time.process_time()
-        if wanted.output is not None:
-            others = {"switches": sorted(wanted.switches), "numbers": dict(wanted.numbers)}
-            keep_settings(wanted.output, {"bench": self.name, "quick": wanted.quick, "only": wanted.only, **others})
-            paths = set(wanted.output.glob("*.json")) - {wanted.output / name for name in ("settings.json", "figures.json")}
-            before = sum(_piece(path)["cpu_seconds"] for path in paths)
+        """Run, in an output folder of the same settings. A field `cpu_seconds` of the figures is set: that of all runs in it."""
+        before, start, kept = 0.0, time.process_time(), wanted.output
+        if kept is not None:
+            names = {"bench": self.name, "quick": wanted.quick, "only": wanted.only, "switches": sorted(wanted.switches)}
+            settings, path = json.dumps({**names, "numbers": dict(wanted.numbers)}), kept / "settings.json"
+            if path.exists() and (there := path.read_text()) != settings:
+                raise DataError(f"{kept}: expected a run with {settings}, it holds one with {there}; give another --output")
+            kept.mkdir(parents=True, exist_ok=True)
+            write_atomic(path, settings.encode())
+            done = [json.loads(one.read_text()) for one in kept.glob("*.json") if one.stem not in ("settings", "figures")]
+            before = sum(one["cpu_seconds"] for one in done)
         figures = self.run(folder, wanted)
         seconds = before + time.process_time() - start
         if hasattr(figures, "cpu_seconds"):
             figures = replace(figures, cpu_seconds=seconds)
-        if wanted.output is not None:
+        if kept is not None:
             found = {**json.loads(self.shown(figures, as_json=True, quick=wanted.quick)), "cpu_seconds": seconds}
-            write_atomic(wanted.output / "figures.json", json.dumps(found).encode())
+            write_atomic(kept / "figures.json", json.dumps(found).encode())
         return figures
 
     @abstractmethod
@@ -108,7 +112,8 @@ class Experiment(ABC):
             found = plain(figures)
             whole = {**(found if isinstance(found, dict) else {"tables": found}), "claims": [asdict(one) for one in claims]}
             return json.dumps({"quick": QUICK, **without_papers(whole)} if quick else whole)
-        text = "\n".join([self.text(figures), *claim_lines(claims)])
+        said = [f"{one.verdict:<9} {one.claim}: printed {one.printed}; here {one.ours}" for one in claims]
+        text = "\n".join([self.text(figures), *said])
         return f"{QUICK}\n{without_printed(text)}" if quick else text.replace(PRINTED, "")
 
 
@@ -133,36 +138,19 @@ def experiments() -> dict[str, Experiment]:
     return {kind.name: kind() for kind in found}
 
 
-def keep_settings(folder: Path, settings: Mapping[str, Any]) -> None:
-    """Make the folder that a run keeps its results in, and write its settings there; DataError if it holds a run with others."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path, wanted = folder / "settings.json", json.dumps(settings)
-    if path.exists() and (there := path.read_text()) != wanted:
-        raise DataError(f"{folder}: expected a run with {wanted}, it holds one with {there}; give another --output")
-    write_atomic(path, wanted.encode())
-
-
 def once(folder: Path | None, name: str, compute: Callable[[], Any]) -> Any:
     """What the folder of a run has under this name, as JSON; else what is computed, which is then kept, with its seconds of CPU.
     None: nothing is kept.
     """
     path = None if folder is None else folder / f"{name}.json"
     if path is not None and path.exists():
-        return _piece(path)["found"]
+        return json.loads(path.read_text())["found"]
     start = time.process_time()
     found = {"found": compute(), "cpu_seconds": time.process_time() - start}
     text = json.dumps(found, default=asdict)
     if path is not None:
         write_atomic(path, text.encode())
     return json.loads(text)["found"]
-
-
-def _piece(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_text())
-        return {"found": found["found"], "cpu_seconds": found["cpu_seconds"]}
-    except (ValueError, KeyError, TypeError) as error:
-        raise DataError(f"{path}: expected what a run had kept there: {error!r}; remove the file to make it anew") from error
 
 
 def rebuilt(kind: Any, found: Any) -> Any:

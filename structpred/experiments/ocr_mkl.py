@@ -3,15 +3,15 @@
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from structpred.experiments.claims import PRINTED
-from structpred.experiments.experiment import Experiment, Wanted, data_file, once
+from structpred.experiments.experiment import Experiment, Wanted, data_file
 from structpred.experiments.ocr_kernels import Fold, Model, Plan, accuracies, certified, chosen
 from structpred.io.ocr import OcrWords, read_ocr
 
@@ -97,11 +97,9 @@ class OcrKernels(Experiment):
         plan = Plan.quick() if wanted.quick else Plan()
         models = MODELS[wanted.only] if wanted.only else [*MODELS["first"], *MODELS["second"]]
         n_folds = 1 if wanted.quick else min(max(wanted.numbers.get("folds", 10), 1), 10)
-        batch, kept = "batch" in wanted.switches, wanted.output
-        folds = []
-        for k in range(n_folds):
-            done = once(kept, f"fold-{k}", partial(_one_fold, words, k, models, plan, batch))
-            folds.append(FoldRuns(**{**done, "runs": [Run(**run) for run in done["runs"]]}))
+        batch = "batch" in wanted.switches
+        one = partial(_one_fold, words, models=models, plan=plan, batch=batch)
+        folds = [wanted.kept(f"fold-{k}", FoldRuns, partial(one, k)) for k in range(n_folds)]
         rows = [_row([done.runs[j] for done in folds]) for j in range(len(folds[0].runs))]
         seconds = sum(done.cpu_seconds for done in folds)
         return Table(n_folds, folds[0].letters, folds[0].tested, plan.epochs, rows, seconds)
@@ -154,8 +152,8 @@ class FoldRuns:
     cpu_seconds: float
 
 
-def _one_fold(words: OcrWords, k: int, models: Sequence[Model], plan: Plan, batch: bool) -> dict[str, Any]:
-    """Choose, train and test every model: the fields of FoldRuns."""
+def _one_fold(words: OcrWords, k: int, models: Sequence[Model], plan: Plan, batch: bool) -> FoldRuns:
+    """Choose, train and test every model."""
     start = time.process_time()
     train, test = words.select(words.folds == k), words.select(words.folds != k)
     if plan.most is not None:
@@ -176,7 +174,7 @@ def _one_fold(words: OcrWords, k: int, models: Sequence[Model], plan: Plan, batc
         Run(name, 100 * share, one.C, one.eta0, one.seconds, one.weights.tolist(), one.groups, one.gap)
         for name, share, one in zip(names, right, found, strict=True)
     ]
-    return asdict(FoldRuns(runs, train.n_letters, test.n_letters, time.process_time() - start))
+    return FoldRuns(runs, train.n_letters, test.n_letters, time.process_time() - start)
 
 
 def _row(runs: Sequence[Run]) -> Row:
