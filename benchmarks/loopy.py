@@ -76,6 +76,7 @@ def main() -> None:
         problem, Pragam(), RunSettings(max_iter=options.steps, tol=0.0, check_every=max(1, options.steps // 4))
     ).history
     seconds = time.process_time() - start
+    history = [row for row in history if row["dual"] is not None]
     print()
     bounds = [
         [str(row["passes"]), f"{row['primal']:.4f}", f"{row['dual']:.4f}", f"{row['primal'] - row['dual']:.4f}"]

@@ -131,6 +131,7 @@ def project_onto_clique_marginals(
         raise ParameterError(f"expected tol > 0 and max_iter >= 1, got {tol!r} and {max_iter!r}")
     if np.maximum.reduceat(point, cliques.offsets[:-1]).min(initial=0.0) <= -5e29:
         raise InfeasibleError("every entry of a clique's table is forbidden (-1e30)")
+    far = max(1.0, 0.01 * float(np.abs(point[point > -5e29]).max(initial=0.0)))  # then multipliers are large, too
     nu = np.zeros(B.shape[0]) if start is None else start.astype(np.float64)
 
     def tables(nu: Floats) -> tuple[Floats, float]:
@@ -149,7 +150,7 @@ def project_onto_clique_marginals(
         own = B[:, active] @ sparse.diags_array(1.0 / np.sqrt(weights[active]))
         of_clique = sparse.csr_array((np.ones(int(active.sum())), (np.arange(int(active.sum())), owners[active])))
         means = own @ of_clique @ sparse.diags_array(1.0 / np.sqrt(np.maximum(of_clique.sum(axis=0), 1.0)))
-        curved = own @ own.T - means @ means.T + max(_DAMPED, 0.1 * worst) * sparse.eye_array(len(nu))
+        curved = own @ own.T - means @ means.T + max(_DAMPED, 0.1 * worst) / far * sparse.eye_array(len(nu))
         step = splu(sparse.csc_array(curved), permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True}).solve(slope)
         rise = float(slope @ step)
         for k in range(_HALVINGS):
