@@ -3,11 +3,13 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from structpred.evaluation import break_even_point, roc_area
+from structpred.experiments import sign_applications
 from structpred.experiments.sign_applications import (
     BREAST_CANCER,
     DIABETES,
@@ -32,13 +34,15 @@ def test_the_paper_stands_beside_our_figures() -> None:
     gain = Difference.of(np.array([0.9, 0.8, 0.7]), np.array([0.8, 0.8, 0.8]))
     assert (gain.better, gain.worse) == (1, 1)
     few = FewSamples("diabetes", "fast", 442, 221, {"bmi": 1, "s3": -1}, 3, gain, gain, 1.0)
-    pairs = Pairwise("words", "alignment", 1.0, 20, 2, [Category("NOUN", 9, (0.7, 0.01), (0.6, 0.02), 2)], 1.0)
+    pairs = Pairwise("words", "alignment", 20, 2, [Category("NOUN", 9, (0.7, 0.01), (0.6, 0.02), 2)], 0.01, -0.02, 0.04, 1.0)
     points = [Point(k, 0.1 * k, 0.5**k, 0.6**k) for k in (1, 2)]
     one = Convergence("a9a", 10, 3, 20, 0.25, 1e-9, [Curve("SC-SDCA", points, 0.0)], {"SC-SDCA": 5.0})
     text = Signs().text(SignFigures([few], [pairs], [one], 2.0))
     for said in (
         "not public", "+bmi, -s3", "0.863    0.810   89.3 %   8.0 %", "0.808    0.757", "mean 0.729 with signs, 0.678 without",
-        "2 of 2", "synthetic", "0.25000000", "nanoseconds per non-zero and epoch: SC-SDCA 5.0",
+        "2 of 2", "ahead of SC-SDCA after epochs: none", "synthetic", "0.25000000",
+        "NOT REPRODUCED: +0.010 [-0.020, +0.040] at 95 %; the paper +0.051",
+        "nanoseconds per non-zero and epoch: SC-SDCA 5.0",
     ):  # fmt: skip
         assert said in text
     assert "convergence" not in Signs().text(SignFigures([few], None, None, 2.0))
@@ -75,6 +79,25 @@ def test_alignments_of_words() -> None:
     scores = alignments(["ab", "abb", "xy", "ayb"])
     by_hand = np.array([[8, 7, 2, 7], [7, 10, 2, 7], [2, 2, 8, 4], [7, 7, 4, 10]])
     np.testing.assert_allclose(scores * np.mean([8, 10, 8, 10]), by_hand)
+
+
+def test_each_C_is_chosen_inside_the_training_half(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No validation sees a test sample, both columns choose for themselves, and the interval is that of halves that overlap."""
+    asked = []
+
+    def areas(values: Any, positive: Any, train: Any, test: Any, C: float) -> list[float]:
+        asked.append((set(train.tolist()), set(test.tolist()), C))
+        return [C, 1.0 / C] if len(train) < 10 else [0.75, 0.5]
+
+    monkeypatch.setattr(sign_applications, "areas", areas)
+    scores = sign_applications.compared(np.eye(20), np.arange(20)[:, None] < 9, 2)
+    assert scores.tolist() == [[[0.75, 0.5]], [[0.75, 0.5]]]
+    for first in (0, 6):  # four validations, then the two C
+        tried, last = asked[first : first + 4], asked[first + 4 : first + 6]
+        assert {C for _, _, C in last} == {0.1, 100.0}
+        for kept, held, _ in tried:
+            assert kept | held == last[0][0]
+            assert not (kept | held) & last[0][1]
 
 
 def test_the_synthetic_covertype() -> None:
