@@ -221,9 +221,6 @@ def check_usage(training: Training[Any]) -> None:
             "--strict needs --tol: how close is close enough, such as --tol 0.01": options.strict and options.tol == 0,
             "-o MODEL must be a file: a model cannot go to standard output": options.output == "-",
             "--checkpoint must be a file, not -": options.checkpoint == "-",
-            "--signs cannot be combined with --regulariser: signs are a regulariser, 1/2 |w|^2 with constraints": (
-                options.signs is not None and options.regulariser not in (None, "l2")
-            ),
             "--signs must be a file, not -": options.signs == "-",
             "--scheduler, --store and --store-every need --shards N": (
                 options.shards is None and any(x is not None for x in (options.scheduler, options.store, options.store_every))

@@ -256,7 +256,7 @@ def check_objective(
     """Raise ParameterError for unknown names, what the trainer cannot minimise, and under --strict for one without bounds."""
     from structpred.errors import MissingCapabilityError, ParameterError
     from structpred.models.settings import resolve_loss, resolve_regulariser, resolve_surrogate, resolve_trainer
-    from structpred.objectives.regularisers.l2 import SignConstraints
+    from structpred.objectives.regularisers.signed import signed
     from structpred.trainers.names import require_before_data, require_surrogate
 
     minimiser, minimised = resolve_trainer(trainer_of(trainer) or "bcfw")  # None: where another is taken, it fits
@@ -265,8 +265,8 @@ def check_objective(
         minimised = resolve_surrogate(surrogate)
         require_surrogate(minimiser, minimised)
     try:
-        found = SignConstraints() if signs else resolve_regulariser(regulariser_of(regulariser), minimiser)
-        require_before_data(minimiser, found)
+        found = resolve_regulariser(regulariser_of(regulariser), minimiser)
+        require_before_data(minimiser, signed(found, 1) if signs else found)
     except MissingCapabilityError as error:
         raise ParameterError(str(error)) from None  # two options that do not go together, not a fault of the data
     if strict and not minimiser.certifies(minimised):

@@ -265,7 +265,7 @@ class _Case:
             ok = abs(slope - float(gradient @ h)) <= 1e-5 * (1.0 + abs(slope) + abs(value))
             expected = f"<gradient, h> = {slope:.6g} by differences"
             self.examiner.expect("gradient", ok, self.where, expected, f"{float(gradient @ h):.6g}", cause)
-        if "smooth_part" in self.has:
+        if "smooth_part" in self.has and np.isfinite(value):
             smooth, mu = self.examiner.call("smooth_part", self.where)
             right = "gradient" in capabilities(smooth) and mu >= 0
             cause = "a smooth part without `gradient`, or the two in the wrong order"

@@ -30,7 +30,7 @@ OPTIONAL: dict[str, str] = {
     "squared_norm": "(self, w) -> float: r(w) is half of it, so that w is the dual point itself",
     "gradient": "(self, w) -> (r(w), its gradient), for float64 w, where r is smooth and strongly convex",
     "smooth_part": "(self) -> (smooth, mu): r(w) is smooth.value(w) + mu |w|_1, where `smooth` has `gradient` and treats all "
-    "weights alike",
+    "weights alike; on the cone of `signs`, an attribute, where there is one",
     "group_prox": "(self, norms, step) -> the norms of the groups of prox(w, step), where r(w) depends on them alone",
     "terms": "(self) -> the regularisers that r is the sum of: online trainers take their prox steps one after the other",
     "free": "(self) -> slice: the weights that r leaves out; it is half the squared norm of the others",
@@ -158,8 +158,10 @@ class DualMap(NamedTuple):
             first += len(piece)
 
     def squares(self, u: Pieces) -> Floats:
-        """|u|^2 of each group."""
+        """|w_k / s_k|^2 of each group: |u_k|^2 where the map is linear, else without what is clipped."""
         out = np.zeros(len(self.ends))
+        if not self.linear:
+            u = (x - np.clip(x, low, high) for x, (_, low, high) in self._tables(u))
         for k, x in self._spans(u):
             out[k] += dot(x, x)
         return out

@@ -29,7 +29,6 @@ from structpred.models.signs import (
     Signs,
     SignSetting,
     binding_from,
-    check_keeps_signs,
     group_names,
     sign_regulariser,
     signs_from,
@@ -87,8 +86,8 @@ class StructuredEstimator(Estimator, ABC):
         1/2 |w|^2 itself for most. A trainer that cannot minimise it refuses it.
     signs : dict or array of int, optional
         Weights that must not be negative (1) or positive (-1), by name: ``{"length": 1, "word=* -> verb": -1}``; * stands for any
-        text, a name without an arrow for all labels. Or a sign for each weight of the flat coef_, 0 for a free one. Not with
-        another regulariser. docs/howto/what_i_know_about_the_signs.md says what weights are called.
+        text, a name without an arrow for all labels. Or a sign for each weight of the flat coef_, 0 for a free one. With any
+        regulariser. docs/howto/what_i_know_about_the_signs.md says what weights are called.
     verbose : int
         0: silent. 1: a line a pass on standard error, in a notebook an output that changes in place.
     check_components : bool
@@ -231,8 +230,6 @@ class StructuredEstimator(Estimator, ABC):
         trainer, surrogate = for_task(task, *self._trainer_and_surrogate())
         settings = self._run_settings(dev)
         regulariser = self._regulariser_of(trainer, task, names)
-        if self.signs is not None:
-            check_keeps_signs(trainer, regulariser, surrogate, task)
         checked = check_own(components_of(task, trainer, surrogate, regulariser), self.check_components)
         problem = Problem(task, surrogate, lam, regulariser=regulariser)
         result = with_signs(problem, with_pruning(problem, train(problem, trainer, settings)))
@@ -265,10 +262,11 @@ class StructuredEstimator(Estimator, ABC):
 
     def _regulariser_of(self, trainer: Trainer, task: TaskLike, names: Names | None) -> Regulariser:
         """What the settings name, for the weights of the task."""
+        found = resolve_regulariser(self.regulariser, trainer)
         if self.signs is None:
-            return resolve_regulariser(self.regulariser, trainer)
+            return found
         tables = group_names(task.groups, task.group_names) if names is None else names()
-        return sign_regulariser(self.signs, self.regulariser, tables, task.dim)
+        return sign_regulariser(self.signs, found, tables, task.dim)
 
     def _earlier_run(self) -> Progress | None:
         """The run to continue, with warm_start after an earlier fit; ParameterError where its state was not kept."""

@@ -51,7 +51,7 @@ def with_pruning(problem: Problem, result: Result) -> Result:
     report["small_groups"]: 1 for each such group; report["bounds_without"]: primal and dual.
     """
     known = result.certificate.primal is not None and result.certificate.dual is not None and result.stop_reason != "interrupted"
-    if not known or "group_prox" not in capabilities(problem.regulariser):
+    if not known or "group_prox" not in capabilities(getattr(problem.regulariser, "of", problem.regulariser)):
         return result
     space = space_of(problem.task)
     norms = group_norms(result.weights, result.groups) if space is None else space.norms(result.weights)

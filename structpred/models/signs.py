@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -10,15 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.regulariser import Regulariser
+from structpred.core.regulariser import Regulariser, capabilities
 from structpred.core.result import Result
 from structpred.core.types import Integers
-from structpred.errors import MissingCapabilityError, ParameterError
-from structpred.objectives.regularisers.l2 import L2, SignConstraints, checked_signs
-from structpred.task.steps import TaskLike
+from structpred.errors import ParameterError
+from structpred.objectives.regularisers.l2 import SignConstraints, checked_signs
+from structpred.objectives.regularisers.signed import signed
 from structpred.text.suggestions import did_you_mean
-from structpred.trainers.names import can_minimise, trainers
-from structpred.trainers.problem import Problem, Surrogate, Trainer
+from structpred.trainers.problem import Problem
 
 Signs = npt.NDArray[np.int8]
 
@@ -29,6 +27,8 @@ SignSetting = Mapping[str, int] | npt.ArrayLike
 ARROW = " -> "
 #: how many names are looked at for one that may have been meant
 _LOOKED_AT = 20_000
+#: a relative gap that leaves no doubt of weights that are all zero
+CLOSED = 0.01
 
 
 @dataclass(frozen=True)
@@ -150,46 +150,26 @@ def resolve_signs(signs: SignSetting, tables: Sequence[NameTable], dim: int) -> 
 
 
 def sign_regulariser(
-    signs: SignSetting, regulariser: Regulariser | str | None, tables: Sequence[NameTable], dim: int
-) -> SignConstraints:
-    """The regulariser for the setting `signs`; ParameterError where there is another one, too."""
-    if not (regulariser in (None, "l2") or isinstance(regulariser, L2)):
-        raise ParameterError(
-            "signs: they are a regulariser, 1/2 |w|^2 with constraints, and cannot be combined with another one: leave out signs "
-            f"or regulariser={regulariser!r}"
-        )
-    return SignConstraints(resolve_signs(signs, tables, dim))
-
-
-def check_keeps_signs(trainer: Trainer, regulariser: Regulariser, surrogate: Surrogate, task: TaskLike) -> None:
-    """Raise ParameterError, which names the trainers that fit, where this one cannot minimise under signs."""
-
-    def takes(kind: type[Trainer]) -> bool:
-        with suppress(MissingCapabilityError):
-            task.require(kind.requires, kind.name)
-            return kind.minimises(surrogate) and can_minimise(kind, regulariser)
-        return False
-
-    if not can_minimise(trainer, regulariser):
-        fitting = ", ".join(name for name, kind in trainers().items() if takes(kind))
-        raise ParameterError(
-            f"signs: trainer {trainer.name or type(trainer).__name__} cannot keep them; set trainer to one that can: "
-            f"{fitting or 'none of this package'}"
-        )
+    signs: SignSetting, regulariser: Regulariser, tables: Sequence[NameTable], dim: int
+) -> SignConstraints:  # fmt: skip
+    """The regulariser on the cone of the setting `signs`."""
+    return signed(regulariser, resolve_signs(signs, tables, dim))
 
 
 def with_signs(problem: Problem, result: Result) -> Result:
     """The result without its dual point; under signs with report["signs"] and, if there was one, report["binding"].
 
     signs: a row of where runs of equal signs end, and a row of these signs. binding: a row of the weights that the dual point
-    pulls against their sign, the strongest first, and a row of these pulls. Raises ParameterError where no weight could move.
+    pulls against their sign, the strongest first, and a row of these pulls. Raises ParameterError where no weight could move:
+    all are zero, without the signs the dual point would give others, and either the gap is closed or every pull is against its
+    sign. Zero weights of an unfinished run prove nothing.
     """
     report = dict(result.report)
     point = report.pop("dual_point", None)
     regulariser = problem.regulariser
     if isinstance(regulariser, SignConstraints) and regulariser.signs.ndim:
         signs = regulariser.signs
-        if not result.weights.any() and signs.any() and result.passes and point is not None and not (signs * point >= 0.0).all():
+        if not result.weights.any() and result.passes and point is not None and _forced_to_zero(problem, result, signs, point):
             raise ParameterError(
                 "signs: they force all weights to zero: whatever the training data say of a weight, its sign forbids. +1 means "
                 "that a weight must not be negative, -1 that it must not be positive: are some the wrong way round?"
@@ -201,6 +181,14 @@ def with_signs(problem: Problem, result: Result) -> Result:
             at = at[np.argsort(-np.abs(point[at]), kind="stable")]
             report["binding"] = np.array([at, point[at]], np.float64)
     return replace(result, report=report)
+
+
+def _forced_to_zero(problem: Problem, result: Result, signs: Signs, point: Any) -> bool:
+    gap, against = result.certificate.relative_gap, signs * point < 0.0
+    if not against.any() or not ((gap is not None and gap <= CLOSED) or (against | (point == 0.0)).all()):
+        return False
+    free = getattr(problem.regulariser, "of", None)  # None: 1/2 |w|^2, where weights without signs are the point itself
+    return free is None or "dual_map" not in capabilities(free) or bool(free.dual_map().weights(point).any())
 
 
 def signs_from(report: Mapping[str, npt.NDArray[np.float64]], dim: int) -> Signs:

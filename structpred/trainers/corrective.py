@@ -1,6 +1,6 @@
 """Block-coordinate Frank-Wolfe with fully corrective blocks: each block remembers corners, and is solved anew among them.
 
-The dual is that of `bcfw`, with w = grad r*(u) linear in the dual point u. Block i keeps the corners (psi_k, offset_k) that the
+The dual is that of `bcfw`, with w = grad r*(u). Block i keeps the corners (psi_k, offset_k) that the
 oracle has found, the truth (0, 0) among them, a weight alpha_k on the simplex for each, and their Gram matrix <psi_k, psi_l>
 under the scales of the groups. psi_k = Psi_i^T d_k is kept as d_k, the counts of the parts that differ from the truth's
 (`corner_spaces`). A visit
@@ -13,6 +13,9 @@ under the scales of the groups. psi_k = Psi_i^T d_k is kept as d_k, the counts o
 
 Where a block is full, the two corners of least weight become their weighted mean: a point of the same hull, so that the dual
 value stays. Corners that had no weight for some visits are forgotten.
+
+Where w is not linear in u (l1, signs), the Gram matrix is that of an upper bound of r*, which bends at most as fast: a visit
+raises a lower bound of the dual that touches it, and w is read off the moved u.
 """
 
 from typing import Annotated, NamedTuple
@@ -21,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.products import dot
-from structpred.core.regulariser import Regulariser
+from structpred.core.regulariser import DualMap
 from structpred.core.sparse import SparseVector, add_sparse
 from structpred.core.types import Floats
 from structpred.core.weights import Vector, Weights
@@ -80,7 +83,7 @@ class Blocks(NamedTuple):
 class CorrectiveState(NamedTuple):
     """weights: w and its average. corners: d of slot k of block i as block i * K + k. sizes: how many coordinates it may have.
 
-    gaps: the last gap seen in each block.
+    gaps: the last gap seen in each block. point: u, where w is not linear in it; else empty.
 
     scale: of each group of the dual map, in the present pass. memory: what the regulariser remembers of earlier scales. steps:
     how many visits so far. cached: the summed gap of the last cached pass, infinite before the first one of a pass. Set when the
@@ -99,6 +102,7 @@ class CorrectiveState(NamedTuple):
     cached: Annotated[Floats, Values(-np.inf, np.inf)]
     bound: Annotated[Floats, Values(0)]
     last: Annotated[npt.NDArray[np.int64], Values(0, 1)]
+    point: Floats
 
     def fault(self, dim: int) -> str | None:
         """What does not fit together in saved arrays; None where all does."""
@@ -112,7 +116,7 @@ class Corrective(Trainer):
     """Block-coordinate Frank-Wolfe whose blocks keep up to K corners and are solved anew among them: few passes, more memory.
 
     For a certificate: a gap of 1 % and less takes a fifth of the passes of `bcfw`, and at a large C it is reached at all. It
-    takes any oracle and surrogate, and any regulariser whose weights are linear in the dual point.
+    takes any oracle and surrogate, and any regulariser that has a dual map.
 
     Parameters
     ----------
@@ -155,11 +159,6 @@ class Corrective(Trainer):
         self.corners, self.averaged = int(corners), averaged
         self.cached_passes = None if cached_passes is None else int(cached_passes)
 
-    @classmethod
-    def fits(cls, regulariser: Regulariser) -> bool:
-        """Whether its weights are linear in the dual point: inner products of corners then say how w moves."""
-        return bool(getattr(regulariser.dual_map(), "linear", True))  # type: ignore[attr-defined]
-
     def init_state(self, problem: Problem) -> CorrectiveState:
         """w = 0, all weight at the truth."""
         task, dual_map = problem.task, problem.dual_map
@@ -168,6 +167,7 @@ class Corrective(Trainer):
             Weights.zeros(task.dim, task.dtype, averaged=self.averaged), Arena.empty(n * self.corners),
             corner_space(problem).sizes.copy(), Blocks.at_truth(n, self.corners), np.full(n, np.inf), scale,
             problem.regulariser.first_memory(len(scale)), np.array(0), np.array(np.inf), np.array(0.0), np.array(0),
+            np.zeros(0 if dual_map.linear else task.dim),
         )  # fmt: skip
 
     def state_dim(self, problem: Problem) -> int:
@@ -202,7 +202,7 @@ class Corrective(Trainer):
         """Steps 1-4 of block i: (gap of H_i, whether w moved, pairs that the arena must have space for first; 0: it is done)."""
         space, arena, blocks = corner_space(problem), state.corners[:], state.blocks[:]
         corner = (*found.corner, problem.surrogate.offset(found.step))
-        if space.compiled is not None:
+        if space.compiled is not None and not len(state.point):
             calls, corpus = space.compiled
             metric = self._metric(problem, state)
             gap, moved, needed = calls.visit(
@@ -232,7 +232,10 @@ class Corrective(Trainer):
         rules = factor, _RULES, most_idle, state.sizes.item(i)
         gap, at, counts = kernels.correct(state.corners[:], state.blocks[:], i, dots, *rules)
         psi = space.lift(i, SparseVector(at, counts))
-        if len(psi.indices):
+        if len(psi.indices) and len(state.point):
+            changes = _moved(state, psi, factor, problem.dual_map)
+            kernels.add(weights, psi.indices, changes, 1.0, _PLAIN)
+        elif len(psi.indices):
             kernels.add(weights, *psi, factor, self._metric(problem, state))
         kernels.include(weights)
         return gap, bool(psi.values.any())
@@ -243,7 +246,7 @@ class Corrective(Trainer):
             return False
         order = np.random.Generator(np.random.PCG64(seed)).permutation(len(problem.task))
         compiled, p, lam = corner_space(problem).compiled, problem.p, problem.lam
-        if compiled is not None:
+        if compiled is not None and not len(state.point):
             where = averaged_weights(state), self._metric(problem, state), state.corners[:], state.blocks[:]
             total, any_moved = compiled[0].cached_pass(*where, order, p, lam, _RULES, compiled[1])
         else:
@@ -266,7 +269,7 @@ class Corrective(Trainer):
         if self.averaged:
             weights.u[:] += float(weights.scaled_mass) * (w - weights.v)
         weights.v[:] = w
-        state = state._replace(scale=scale, memory=memory)
+        state = state._replace(scale=scale, memory=memory, point=u if len(state.point) else state.point)
         self._multiply_all(problem, state)
         return state
 
@@ -288,17 +291,24 @@ class Corrective(Trainer):
         return out
 
     def weights(self, problem: Problem, state: CorrectiveState) -> Vector:
-        """The average, or the last iterate where that was found to be better or no average is kept."""
-        return state.weights.current() if state.last else state.weights.average()
+        """The average, or the last iterate where that was found to be better or no average is kept; in the regulariser's domain,
+        which rounding may have left."""
+        found = state.weights.current() if state.last else state.weights.average()
+        return problem.regulariser.prox(found, 0.0) if len(state.point) else found
+
+    def report(self, problem: Problem, state: CorrectiveState) -> dict[str, Floats]:
+        """dual_point: u, where w is not linear in it."""
+        return {"dual_point": state.point} if len(state.point) else {}
 
     def objective(self, problem: Problem, state: CorrectiveState) -> tuple[float, float]:
         """The smaller primal of last iterate and average, and the dual value, from the corners in float64."""
         blocks = state.blocks
         loss = dot(problem.p, (blocks.alpha * blocks.offset).sum(axis=1))
         dual = problem.regulariser.bound(loss, problem.lam, [self.dual_point(problem, state)])
-        primal = problem.primal(state.weights.current())
+        inside = (lambda w: problem.regulariser.prox(w, 0.0)) if len(state.point) else (lambda w: w)
+        primal = problem.primal(inside(state.weights.current()))
         if self.averaged:
-            average = problem.primal(state.weights.average())
+            average = problem.primal(inside(state.weights.average()))
             state.last.fill(primal < average)
             primal = min(primal, average)
         state.bound.fill(max(dual, state.bound.item()))
@@ -318,6 +328,20 @@ _RULES = (MOST_STEPS, PRECISION)
 
 #: the part of a metric that is for functions of kernels, where there are none
 NO_KERNEL = np.zeros((0, 0), np.float32), np.zeros((0, 2), np.int64)
+
+
+#: the metric of changes of the weights themselves
+_PLAIN = np.empty(0), np.array([np.iinfo(np.int64).max]), np.ones(1), *NO_KERNEL
+
+
+def _moved(state: CorrectiveState, psi: SparseVector, factor: float, dual_map: DualMap) -> Floats:
+    """The changes of w that go with a step of u along psi, which is made here."""
+    from structpred.trainers.blocks._bcfw_kernels import move_point
+
+    changes = np.empty(len(psi.values))
+    arrays = (dual_map.ends, state.scale, dual_map.low, dual_map.high)
+    move_point(state.point, state.weights.v, arrays, psi.indices, psi.values, factor, changes)
+    return changes
 
 
 def expensive(problem: Problem) -> bool:

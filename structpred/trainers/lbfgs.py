@@ -23,6 +23,8 @@ from structpred.trainers.problem import Problem, Surrogate, Trainer, is_convex
 from structpred.trainers.states import COUNT, Values
 
 Count = Annotated[npt.NDArray[np.int64], COUNT]
+#: for each weight, or for all of them
+Kinks = npt.NDArray[np.bool_] | np.bool_
 
 
 class LBFGSState(NamedTuple):
@@ -153,10 +155,11 @@ class LBFGS(Trainer):
 
     def update(self, problem: Problem, state: LBFGSState, item: int) -> tuple[LBFGSState, bool]:
         """A direction, a step that satisfies the weak Wolfe conditions by bisection, a new pair."""
-        slopes, kink = self._slopes(problem, state)
+        slopes, kinks = self._slopes(problem, state)
+        kink = bool(np.any(kinks))
         direction = self._direction(state, slopes)
         if kink:
-            direction[direction * slopes >= 0.0] = 0.0  # what would go uphill stays
+            direction[kinks & (direction * slopes >= 0.0)] = 0.0  # what would go uphill stays
         slope = dot(direction, slopes)
         if slope >= 0.0 or state.stuck:
             state.stuck[...] = 1
@@ -165,7 +168,7 @@ class LBFGS(Trainer):
         low, high = 0.0, np.inf
         good = state.w, float(state.value), state.gradient  # the point at `low`
         for trial in range(self.max_trials):
-            w, asked = self._point(state, direction, slopes, step, slope, kink)
+            w, asked = self._point(state, direction, slopes, step, slope, kinks)
             with may_be_given_up():
                 value, gradient = self._objective(problem, w)
             # beside the objective what is asked for may round to nothing: a shorter step would always do, and never end the run
@@ -180,12 +183,12 @@ class LBFGS(Trainer):
             return state, self._give_up(state, high, high * slope)
         return self._accept(problem, state, *good, self.max_trials), True
 
-    def _slopes(self, problem: Problem, state: LBFGSState) -> tuple[Floats, bool]:
-        """What the direction goes down, and whether the objective has kinks."""
-        return state.gradient, False
+    def _slopes(self, problem: Problem, state: LBFGSState) -> tuple[Floats, Kinks]:
+        """What the direction goes down, and along which weights the objective has kinks."""
+        return state.gradient, np.False_
 
     def _point(
-        self, state: LBFGSState, direction: Floats, slopes: Floats, step: float, slope: float, kink: bool
+        self, state: LBFGSState, direction: Floats, slopes: Floats, step: float, slope: float, kinks: Kinks
     ) -> tuple[Floats, float]:  # fmt: skip
         """The point that a step leads to, and by how much the objective must change there at least."""
         w = step * direction

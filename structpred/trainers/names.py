@@ -69,7 +69,8 @@ def require_regulariser(trainer: Trainer, regulariser: Regulariser) -> None:
 
 def require_before_data(trainer: Trainer, regulariser: Regulariser) -> None:
     """As `require_regulariser` before the groups are known: any two will do, and of a user's own that needs them its methods."""
-    kind = type(regulariser)
+    inner: Regulariser = getattr(regulariser, "of", regulariser)  # of one on a cone of signs
+    kind = type(inner)
     if kind in regularisers().values():
         regulariser = regulariser.grouped(np.arange(3), ("a", "b"))
     elif kind.grouped is not Regulariser.grouped and not requirements.is_ours(kind):

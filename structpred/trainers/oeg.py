@@ -4,9 +4,11 @@ The dual of  min_w lam/2 |w|^2 + sum_i p_i log-loss_i(w)  is
 
     max  sum_i p_i H(alpha_i) - lam/2 |w|^2,   w = sum_i p_i/lam Psi_i^T (mu_i(truth) - mu_i(alpha_i)),
 
-H the entropy of the distribution alpha_i over the outputs of instance i. alpha_i is kept by part scores theta_i,
+H the entropy of the distribution alpha_i over the outputs of instance i; with signs, or an l1 term, w is the regulariser's map of
+that sum u, and r* takes the place of the square. alpha_i is kept by part scores theta_i,
 alpha_i(y) prop. to exp(theta_i . mu(y)); one step moves one block,  theta_i <- (1 - eta) theta_i + eta Psi_i w.
-The dual never falls: its change is computed exactly before a step is taken, and eta is cut until it is an increase.
+The dual never falls: its change, or a bound of it where r* bends less than the square, is computed before a step is taken, and
+eta is cut until it is an increase.
 """
 
 from dataclasses import replace
@@ -17,7 +19,7 @@ import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.products import dot
-from structpred.core.regulariser import DualMap, pieces_of
+from structpred.core.regulariser import DualMap, Regulariser, pieces_of
 from structpred.core.result import sound
 from structpred.core.types import Floats
 from structpred.core.weights import Weights
@@ -33,7 +35,7 @@ class OEGState(NamedTuple):
     """weights: w. theta, mu: part scores and marginals of all blocks, flat; block i is offsets[i]:offsets[i+1].
 
     entropy: H(alpha_i). eta: the present step size of each block.
-    scratch: zeros, between steps.
+    scratch: zeros, between steps. point: u, where w is not u itself; else empty.
     """
 
     weights: Weights
@@ -43,6 +45,7 @@ class OEGState(NamedTuple):
     entropy: Floats
     eta: Annotated[Floats, Values(0, 1)]
     scratch: Annotated[Floats, FIXED]
+    point: Floats
 
 
 class OnlineEG(Trainer):
@@ -77,6 +80,7 @@ class OnlineEG(Trainer):
 
     name = "oeg"
     requires = ("marginals",)
+    regulariser_requires = ("dual_map",)
     surrogates = (LogLoss,)
     kinds = (LogLoss,)
     certified = True
@@ -85,6 +89,11 @@ class OnlineEG(Trainer):
         if not (np.isfinite(start) and start >= 0 and 0 < eta <= 1 and max_cuts >= 1):
             raise ParameterError(f"expected start >= 0, 0 < eta <= 1, max_cuts >= 1, got {start}, {eta}, {max_cuts}")
         self.start, self.eta, self.max_cuts = start, eta, max_cuts
+
+    @classmethod
+    def fits(cls, regulariser: Regulariser) -> bool:
+        """Whether r* bends as the square at most, and stays the same: the rule of the steps knows no scales."""
+        return not regulariser.adapts and bool((regulariser.dual_map().scale == 1.0).all())  # type: ignore[attr-defined]
 
     def init_state(self, problem: Problem) -> OEGState:
         """alpha_i(y) prop. to exp(-start * loss(y_i, y)), and the w that belongs to it."""
@@ -96,9 +105,10 @@ class OnlineEG(Trainer):
             theta[block] = -self.start * task.costs(i)[1]
             log_z, mu[block] = task.marginals(theta[block], i)
             entropy[i] = log_z - dot(theta[block], mu[block])
-        weights = Weights.zeros(task.dim, task.dtype)
-        weights.v[:] = weights_of(problem, mu, offsets)
-        return OEGState(weights, theta, mu, offsets, entropy, np.full(len(task), self.eta), task.features.scratch())
+        weights, u = Weights.zeros(task.dim, task.dtype), weights_of(problem, mu, offsets)
+        weights.v[:] = u if problem.dual_map.linear else problem.dual_map.weights(u)
+        point = u if not problem.dual_map.linear else np.zeros(0)
+        return OEGState(weights, theta, mu, offsets, entropy, np.full(len(task), self.eta), task.features.scratch(), point)
 
     def update(self, problem: Problem, state: OEGState, item: int) -> tuple[OEGState, bool]:
         """One step on block `item`."""
@@ -116,7 +126,9 @@ class OnlineEG(Trainer):
             # D(new) - D(old), exactly: entropies, and w moves by p/lam Psi^T shift
             gain = p * (entropy - float(state.entropy[item])) - p * dot(scores, shift) - 0.5 * p * p / problem.lam * square
             if gain >= 0.0:
-                task.features.flush(item, state.scratch, p / problem.lam, w)
+                task.features.flush(item, state.scratch, p / problem.lam, state.point if len(state.point) else w)
+                if len(state.point):
+                    w[:] = problem.dual_map.weights(state.point)
                 theta[:], mu[:] = proposal, marginals
                 state.entropy[item] = entropy
                 state.eta[item] = min(1.0, eta * 1.03) if attempt == 0 else eta
@@ -130,6 +142,10 @@ class OnlineEG(Trainer):
         """Primal at the weights, and the dual value, with the sum over the blocks recomputed in float64."""
         loss, total = self.dual_part(problem, state), self.own_sum(problem, state)
         return problem.primal(self.weights(problem, state)), problem.regulariser.bound(loss, problem.lam, pieces_of(total))
+
+    def report(self, problem: Problem, state: OEGState) -> dict[str, Floats]:
+        """dual_point: u, where w is not u itself."""
+        return {"dual_point": state.point} if len(state.point) else {}
 
     # what CoCoA asks of the solver of a shard (trainers/cocoa.py)
 

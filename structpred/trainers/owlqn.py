@@ -1,4 +1,4 @@
-"""Limited-memory quasi-Newton with an l1 term, orthant by orthant (Andrew & Gao 2007), over all weights or some of them."""
+"""Limited-memory quasi-Newton with an l1 term, signs or both, orthant by orthant (Andrew & Gao 2007)."""
 
 import hashlib
 from dataclasses import replace
@@ -14,12 +14,14 @@ from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.objectives.regularisers.l1 import L1
 from structpred.objectives.regularisers.l2 import L2
-from structpred.trainers.lbfgs import LBFGS, LBFGSState
+from structpred.trainers.lbfgs import LBFGS, Kinks, LBFGSState
 from structpred.trainers.problem import Problem
 
 
 class OWLQN(LBFGS):
-    """Sparse conditional random fields: the regulariser is smooth except for a multiple of |w|_1, as L1 is.
+    """Sparse conditional random fields: the regulariser is smooth except for a multiple of |w|_1, as L1 is, and for signs.
+
+    A sign takes one of the two orthants of a weight away, and of the slopes at zero the one that leads there.
 
     The certificate is about this objective over the free weights: by strong convexity the optimum is at least
     objective - |v|^2 / (2 lam m), where v is the shortest subgradient and m the regulariser's strong convexity.
@@ -80,18 +82,25 @@ class OWLQN(LBFGS):
     def _start(self, problem: Problem, w: Vector, scale: Floats) -> LBFGSState:
         """Only the free weights count."""
         z = (w if self.free is None else w[self.free]).astype(np.float64)
+        z[self._signs(problem) * z < 0.0] = 0.0
         value, gradient = self._objective(problem, z)
         own = scale if self.free is None or not len(scale) else scale[self.free]
         return LBFGSState.start(z, gradient, value, self.memory, self._strength(problem), own)
 
-    def _slopes(self, problem: Problem, state: LBFGSState) -> tuple[Floats, bool]:
-        return self._shortest(problem, state), bool(self._split(problem)[1])
+    def _slopes(self, problem: Problem, state: LBFGSState) -> tuple[Floats, Kinks]:
+        kinks = np.True_ if self._split(problem)[1] else self._signs(problem) != 0
+        return self._shortest(problem, state), kinks if kinks.any() else np.False_
+
+    def _signs(self, problem: Problem) -> npt.NDArray[np.int8]:
+        """Those of the free weights, or one for all of them."""
+        found = np.asarray(getattr(problem.regulariser, "signs", 0), np.int8)
+        return found if self.free is None or not found.ndim else found[self.free]
 
     def _point(
-        self, state: LBFGSState, direction: Floats, slopes: Floats, step: float, slope: float, kink: bool
+        self, state: LBFGSState, direction: Floats, slopes: Floats, step: float, slope: float, kinks: Kinks
     ) -> tuple[Floats, float]:  # fmt: skip
         """Within the orthant, where there are kinks."""
-        z = orthant_step(state.w, direction, slopes, step) if kink else state.w + step * direction
+        z = orthant_step(state.w, direction, slopes, step, kinks) if kinks.any() else state.w + step * direction
         return z, 1e-4 * dot(slopes, z - state.w)
 
     def _regulariser(self, problem: Problem) -> Regulariser:
@@ -121,11 +130,13 @@ class OWLQN(LBFGS):
         return w
 
     def _shortest(self, problem: Problem, state: LBFGSState) -> Floats:
-        """The shortest subgradient; without l1 the gradient."""
-        g, z, kink = state.gradient, state.w, problem.lam * self._split(problem)[1]
-        if not kink:
+        """The shortest subgradient; without l1 and signs the gradient."""
+        g, z, kink, signs = state.gradient, state.w, problem.lam * self._split(problem)[1], self._signs(problem)
+        if not kink and not signs.any():
             return g
-        return np.where(z != 0.0, g + kink * np.sign(z), np.sign(g) * np.maximum(np.abs(g) - kink, 0.0))
+        at_zero = np.sign(g) * np.maximum(np.abs(g) - kink, 0.0)
+        at_zero = np.where(signs * at_zero > 0.0, 0.0, at_zero)  # down is where the sign forbids
+        return np.where(z != 0.0, g + kink * np.sign(z), at_zero)
 
     def weights(self, problem: Problem, state: LBFGSState) -> Vector:
         """The present point, in the type of the task's weights."""
@@ -138,7 +149,7 @@ class OWLQN(LBFGS):
     def _strength(self, problem: Problem) -> float:
         """Tangents bound an objective without a kink."""
         smooth, mu = self._split(problem)
-        return 0.0 if mu or not problem.convex else problem.lam * smooth.strong_convexity
+        return 0.0 if mu or self._signs(problem).any() or not problem.convex else problem.lam * smooth.strong_convexity
 
     def _gap(self, problem: Problem, state: LBFGSState) -> float:
         if len(state.tangent.slope):
@@ -146,10 +157,17 @@ class OWLQN(LBFGS):
         v = self._shortest(problem, state)
         return L2().squared_norm(v) / (2.0 * problem.lam * self._split(problem)[0].strong_convexity)
 
+    def report(self, problem: Problem, state: LBFGSState) -> dict[str, Floats]:
+        """dual_point, under signs: minus the slope of the losses, over lam."""
+        if not self._signs(problem).any() or not problem.convex:
+            return {}
+        _, slope = self._split(problem)[0].gradient(state.w)
+        return {"dual_point": self._full(problem, slope - state.gradient / problem.lam)}
 
-def orthant_step(z: Floats, direction: Floats, slopes: Floats, step: float) -> Floats:
-    """z + step * direction; what would change its sign becomes zero."""
+
+def orthant_step(z: Floats, direction: Floats, slopes: Floats, step: float, kinks: Kinks = np.True_) -> Floats:
+    """z + step * direction; what would change its sign becomes zero, where there are kinks."""
     moved = z + step * direction
     orthant = np.where(z != 0.0, z, -slopes)
-    moved[moved * orthant <= 0.0] = 0.0
+    moved[kinks & (moved * orthant <= 0.0)] = 0.0
     return moved

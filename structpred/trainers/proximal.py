@@ -28,6 +28,7 @@ from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
+from structpred.objectives.regularisers.signed import Signed
 from structpred.trainers.blocks.function_weights import FunctionWeights, online_weights
 from structpred.trainers.online.grouped_weights import GroupedWeights
 from structpred.trainers.problem import Problem, Surrogate, Trainer, is_convex, once_per_problem
@@ -145,6 +146,8 @@ class OnlineProximal(Trainer):
             add_sparse(state.corners, psi, e * share)
             state.offset.fill(state.offset.item() + e * share * problem.surrogate.offset(step))
             state.mass.fill(state.mass.item() + e)
+        if isinstance(problem.regulariser, Signed):
+            weights.cut(psi.indices, problem.regulariser.signs)  # shrinking changes no sign: the step alone may have
         for term, reduced in _terms(problem):  # lines 6-8
             if reduced:
                 norms = weights.norms
@@ -189,10 +192,10 @@ class OnlineProximal(Trainer):
 
     def weights(self, problem: Problem, state: ProximalState) -> Vector:
         """The last iterate, or the mean, which rounding may have taken out of the regulariser's domain."""
-        found = state.weights.average()
-        return (
-            problem.regulariser.prox(found, 0.0) if self.averaged and "terms" not in capabilities(problem.regulariser) else found
-        )
+        found, r = state.weights.average(), problem.regulariser
+        if isinstance(r, Signed):
+            found = r.cut(found)
+        return r.prox(found, 0.0) if self.averaged and "terms" not in capabilities(r) else found
 
     def objective(self, problem: Problem, state: ProximalState) -> tuple[float, float | None]:
         """Primal at the returned weights; the dual value of the mean output, if the passes so far were whole."""
@@ -207,7 +210,9 @@ class OnlineProximal(Trainer):
         """group_weights: a row a pass; regret_bound: after each pass, by how much a step was worse than the best fixed w;
         dual_point: u of the mean output, where w is known as a function of it that is not linear."""
         known = {"regret_bound": state.regrets} if np.isfinite(state.regrets).all() else {}
-        if "dual_map" in capabilities(problem.regulariser) and not problem.dual_map.linear and state.mass.item() > 0.0:
+        r = problem.regulariser
+        bent = isinstance(r, Signed) or ("dual_map" in capabilities(r) and not problem.dual_map.linear)
+        if bent and state.mass.item() > 0.0:
             known["dual_point"] = state.corners / (state.mass.item() * problem.lam)
         return {"group_weights": state.group_weights, **known}
 
@@ -215,7 +220,7 @@ class OnlineProximal(Trainer):
 @once_per_problem
 def _terms(problem: Problem) -> list[tuple[Regulariser, bool]]:
     """The terms of the regulariser, and whether each has a prox of group norms."""
-    r = problem.regulariser
+    r = problem.regulariser.of if isinstance(problem.regulariser, Signed) else problem.regulariser
     terms = r.terms() if "terms" in capabilities(r) else (r,)  # type: ignore[attr-defined]
     return [(term, "group_prox" in capabilities(term)) for term in terms]
 

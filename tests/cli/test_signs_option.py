@@ -50,8 +50,8 @@ def test_a_file_of_signs_is_obeyed_and_inspect_shows_what_binds(kind: str, shell
         ("start -> D +\nstart -> D -\n", (), "signs.txt:2: duplicate pattern 'start -> D', first given at signs.txt:1"),
         ("\nw[0]=teh +\n", (), r"no weight is called 'w\[0\]=teh' \(signs.txt:2\).*did you mean 'w\[0\]=the'"),
         ("w[0]=* +\n* -> D -\n", (), r"'w\[0\]=\w+ -> D'.*'w\[0\]=\*' \(signs.txt:1\): \+1 and '\* -> D' \(signs.txt:2\): -1"),
-        ("start -> D +\n", ("--trainer", "corrective"), "Corrective cannot minimise SignConstraints.*bcfw, bmrm, ls_bmrm"),
-        ("start -> D +\n", ("--regulariser", "l1"), "--signs cannot be combined with --regulariser"),
+        ("start -> D +\n", ("--trainer", "lbfgs"), "LBFGS needs.*gradient.*bcfw, bmrm, corrective, ls_bmrm"),
+        ("start -> D +\n", ("--regulariser", "mkl", "--trainer", "sgd"), "SGD cannot minimise Signed.*bcfw, bmrm, corrective"),
     ],
 )
 def test_errors_name_the_line(signs: str, options: tuple[str, ...], why: str, shell: Shell, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from labeler_cases import SENTENCES, Y
 from parser_cases import corpus
 
 from structpred import Instance, Oracle
-from structpred.errors import ParameterError
+from structpred.errors import MissingCapabilityError, NoUpdateWarning, ParameterError
 from structpred.models import (
     ChainLabeler,
     DependencyParser,
@@ -206,11 +206,36 @@ def test_signs_that_force_all_weights_to_zero_are_an_error() -> None:
         fitted("two", [1, 1])
 
 
+def test_zero_weights_of_an_unfinished_run_are_no_proof() -> None:
+    """Slack rescaling, one sign among many free weights, few planes: a warning, and with more planes a model."""
+    settings = {"trainer": "ls_bmrm", "surrogate": "slack"}
+    with pytest.warns(NoUpdateWarning, match="all weights are zero; give more passes"):
+        assert not fitted("chain", {"transition *": 1}, max_iter=1, **settings).coef_.any()
+    assert fitted("chain", {"transition *": 1}, max_iter=300, **settings).coef_.any()
+
+
+def test_zero_that_the_regulariser_wants_is_not_blamed_on_signs() -> None:
+    """The gap is closed at zero, and without signs nothing would move either: a warning says what to do."""
+    with pytest.warns(NoUpdateWarning, match="none are better"):
+        fitted("own", {"a": -1, "b": 1}, regulariser=L1(100.0), max_iter=30)
+
+
+def test_signs_beside_a_regulariser_by_its_name() -> None:
+    """Multiple kernels and l1, in batch and online: exact signs, bounds, which of them bind, and groups in the report."""
+    for trainer, regulariser in (("bcfw", "mkl"), ("corrective", "mkl"), ("online_mkl", None), ("corrective", L1(0.01))):
+        model = fitted("parser", {"m.upos | distance": 1}, trainer=trainer, regulariser=regulariser)
+        assert (model.signs_ * model.coef_).min() >= 0.0
+        assert model.coef_.any()
+        assert model.binding_constraints()
+    assert {"group_weights", "small_groups"} <= set(fitted("chain", {"w:*": 1}, trainer="online_mkl").report_)
+
+
 def test_what_signs_do_not_go_with_is_refused() -> None:
-    """Another regulariser, a trainer without a dual map (with those that have one), kernels, and data in pieces."""
-    with pytest.raises(ParameterError, match="cannot be combined"):
-        fitted("chain", {"w:*": 1}, regulariser=L1(0.1))
-    with pytest.raises(ParameterError, match=r"trainer mira cannot keep them; set .* to one that can: bcfw, bmrm, .*sgd$"):
+    """A regulariser that the trainer cannot minimise, a trainer without a dual map (with those that have one), kernels, and data
+    in pieces."""
+    with pytest.raises(ParameterError, match=r"SGD cannot minimise Signed\. Trainers for Signed: bcfw, .*corrective"):
+        fitted("chain", {"w:*": 1}, trainer="sgd", regulariser=L1(0.1))
+    with pytest.raises(MissingCapabilityError, match=r"Trainers for SignConstraints: bcfw, .*ls_bmrm, .*sgd"):
         fitted("parser", CASES["parser"], trainer="mira")
     with pytest.raises(ParameterError, match="signs: a kernel"):
         KernelChainLabeler(signs={"*": 1}).fit([np.eye(2)], [["a", "b"]])

@@ -6,11 +6,11 @@ from training_cases import assignment_task, chain_task, multiclass_task
 
 from structpred import check_regulariser
 from structpred.core.regulariser import DualMap
-from structpred.errors import ParameterError
+from structpred.errors import MissingCapabilityError, ParameterError
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.regularisers.l2 import L2, SignConstraints
 from structpred.trainers.bcfw import BCFW
-from structpred.trainers.corrective import Corrective
+from structpred.trainers.lbfgs import LBFGS
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.ls_bmrm import LineSearchBMRM
 from structpred.trainers.names import require_regulariser
@@ -159,11 +159,11 @@ def test_sgd_is_dual_averaging_on_the_cone() -> None:
 
 
 def test_trainers_that_cannot_keep_signs_name_those_that_can() -> None:
-    """The fully corrective one needs weights that are linear in the dual point."""
+    """Plain quasi-Newton steps need a gradient at zero, too."""
     with pytest.raises(
-        ParameterError, match=r"Corrective cannot minimise SignConstraints.*bcfw, bmrm, ls_bmrm, .*proximal, sdca, sgd"
+        MissingCapabilityError, match=r"gradient.*bcfw, bmrm, corrective, .*ls_bmrm, .*owlqn, .*proximal, sdca, sgd"
     ):
-        require_regulariser(Corrective(), SignConstraints())
+        require_regulariser(LBFGS(), SignConstraints())
 
 
 def test_the_fully_expanded_arrays_of_one_group() -> None:

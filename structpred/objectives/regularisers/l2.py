@@ -145,6 +145,10 @@ class SignConstraints(Regulariser):
         last = np.flatnonzero(np.append(self.signs[1:] != self.signs[:-1], True))
         return DualMap.of(last + 1, 1.0, *_interval(self.signs[last]))
 
+    def smooth_part(self) -> tuple[L2, float]:
+        """The square: the cone is left to those who ask for the signs."""
+        return L2(), 0.0
+
 
 def checked_signs(signs: npt.ArrayLike) -> npt.NDArray[np.int8]:
     """Signs as an array of int8, flat or a single one. Raises ParameterError for other numbers than -1, 0 and 1."""

@@ -85,6 +85,15 @@ class GroupedWeights(NamedTuple):
         _kernels().add_grouped(self.v, self.u, self._groups(), self._lists(), delta.indices, delta.values, coef)
         return squared_norm(delta)
 
+    def cut(self, at: Integers, signs: npt.NDArray[np.int8]) -> None:
+        """Zero in place of those of these coordinates that have the wrong sign."""
+        own = signs[at] if signs.ndim else signs
+        wrong = at[own * self.v[at] < 0.0]
+        if len(wrong):
+            factors = self.factors[np.searchsorted(self.groups, wrong, side="right") - 1]
+            self.add(SparseVector(wrong, self.v[wrong] * factors), -1.0)
+            self.v[wrong] = -0.0  # zero without rounding; listed, as `add` has it
+
     def shrink(self, norms: Floats, new: Floats) -> None:
         """Give each group, whose norm is norms[k], the norm new[k]; a group of norm zero keeps it."""
         _kernels().scale_groups(self.v, self.u, self._groups(), self._lists(), norms, new, self.least)
