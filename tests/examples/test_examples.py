@@ -188,3 +188,11 @@ def test_every_example_is_tested_here() -> None:
     """A new example needs a test in this file."""
     own = Path(__file__).read_text(encoding="utf-8")
     assert [name for name in EXAMPLES if f'run("{name}"' not in own] == []
+
+
+def test_five_papers_meet_in_one_model(tmp_path: Path) -> None:
+    """five_papers: missing tags are completed, signs hold exactly, and the gap is closed to 1 %."""
+    printed = run("five_papers.py", folder=tmp_path)
+    assert "completed as they were: True" in printed
+    assert "signs kept: True" in printed
+    assert 0.0 <= percentages(line_with(printed, "gap"))[0] <= 1.0
