@@ -206,12 +206,13 @@ def test_signs_that_force_all_weights_to_zero_are_an_error() -> None:
         fitted("two", [1, 1])
 
 
+@pytest.mark.slow
 def test_zero_weights_of_an_unfinished_run_are_no_proof() -> None:
     """Slack rescaling, one sign among many free weights, few planes: a warning, and with more planes a model."""
     settings = {"trainer": "ls_bmrm", "surrogate": "slack"}
     with pytest.warns(NoUpdateWarning, match="all weights are zero; give more passes"):
         assert not fitted("chain", {"transition *": 1}, max_iter=1, **settings).coef_.any()
-    assert fitted("chain", {"transition *": 1}, max_iter=300, **settings).coef_.any()
+    assert fitted("chain", {"transition *": 1}, max_iter=150, **settings).coef_.any()
 
 
 def test_zero_that_the_regulariser_wants_is_not_blamed_on_signs() -> None:
