@@ -10,6 +10,7 @@ import click
 
 from structpred.cli.options import general_options
 from structpred.cli.suggestions import Choice, SuggestingGroup
+from structpred.errors import ParameterError
 
 if TYPE_CHECKING:
     from structpred.experiments.experiment import Experiment
@@ -75,13 +76,14 @@ def bench_command(experiment: "Experiment") -> click.Command:
 
 
 def _draw(figures: Any, path: str) -> None:
-    """Group weights and scores of selections, differences that signs make, regret against seconds, or curves of solvers."""
+    """Group weights and scores of selections, differences that signs make, regret against seconds, or curves of trainers."""
     import numpy as np
 
     from structpred.experiments.arc_templates import Curves
     from structpred.experiments.decisions import DecisionRow
     from structpred.experiments.experiment import plain
     from structpred.experiments.signs import SignFigures
+    from structpred.experiments.slack import Tables
     from structpred.report.groups import selection_curves
     from structpred.report.regret import regret_against_seconds
     from structpred.report.solvers import sign_figures, solver_curves
@@ -91,6 +93,10 @@ def _draw(figures: Any, path: str) -> None:
     elif isinstance(figures, SignFigures):
         tables = plain(figures)
         sign_figures(tables["few_samples"] or [], tables["convergence"] or [], path)
+    elif isinstance(figures, Tables):
+        if figures.convergence is None:
+            raise ParameterError("--picture draws the table 'convergence', which was not asked for")
+        solver_curves([plain(figures.convergence)], path)
     elif isinstance(figures, list) and figures and isinstance(figures[0], DecisionRow):
         regret_against_seconds(plain(figures), path)
     else:

@@ -35,6 +35,11 @@ class SearchRow:
     milliseconds: float
 
 
+def judged(claim: str, met: bool, ours: str = "") -> str:
+    """A claim of the paper, and whether it is met here."""
+    return f"{'met' if met else 'NOT MET':<9}{claim}{f' (here {ours})' if ours else ''}"
+
+
 def most_frequent_labels(data: MultiLabelData, n_labels: int) -> MultiLabelData:
     """The same examples with their most frequent labels alone, in the order of the file."""
     if n_labels >= data.Y.shape[1]:
@@ -62,9 +67,9 @@ def compare_searches(
     """Section 5.1: n-slack cutting planes whose planes come from the first method; every method is asked at every call.
 
     tasks: for each method the task that it searches: the same samples, perhaps with another oracle. A call succeeds if the label
-    found has Phi > xi_i + epsilon, xi_i the slack of sample i's planes so far. Times are CPU times of the search alone, without
-    the scores of the parts. Sarawagi's search gets xi_i (at least epsilon), as it must. Searches over the relaxation end within
-    0.1 % or 1e-4, angular search begins as in Theorem 5.
+    found has Phi > xi_i + epsilon, xi_i the slack of sample i's planes so far; every search is told that goal, and may end where
+    nothing exceeds it. Times are CPU times of the search alone, without the scores of the parts. Searches over the relaxation
+    end within 0.1 % or 1e-4, angular search begins as in Theorem 5. Training ends before `rounds` where nothing is violated.
     """
     first = next(iter(tasks))
     task = tasks[first]
@@ -79,7 +84,7 @@ def compare_searches(
             for method, searched in tasks.items():
                 problem = TaskProblem(searched, w, i, relaxed=relaxed)
                 start = time.process_time()
-                best, queries = _searched(problem, method, goal, max(float(slacks[i]), epsilon))
+                best, queries = _searched(problem, method, goal)
                 violated = bool(best.phi > goal)
                 counts[method].add(time.process_time() - start, queries, violated)
                 if violated and method == first:
@@ -92,12 +97,12 @@ def compare_searches(
     return [counts[method].row(method) for method in tasks]
 
 
-def _searched(problem: TaskProblem, method: str, goal: float, slack: float) -> tuple[Candidate | SearchResult, int]:
+def _searched(problem: TaskProblem, method: str, goal: float) -> tuple[Candidate | SearchResult, int]:
     """(label, Phi and g of what was found, number of queries)."""
     rel, most = (1e-3, 1e-4) if problem.relaxed else (0.0, 0.0)
     if problem.relaxed and method == "angular":
         return _angular_between(problem, goal)
-    found = search(problem, method, threshold=slack if method == "sarawagi" else None, rel=rel, abs=most)
+    found = search(problem, method, threshold=goal, rel=rel, abs=most)
     return found, found.n_plain + found.n_constrained
 
 

@@ -9,10 +9,20 @@ import numpy as np
 import pytest
 from label_helpers import LABELS, N_FEATURES, examples
 
+from structpred.cli.bench import _draw
 from structpred.data.hierarchy import LabelHierarchy
+from structpred.errors import ParameterError
 from structpred.experiments import slack_comparisons
 from structpred.experiments.experiment import Wanted, data_folder, experiments
-from structpred.experiments.slack_comparisons import compare_searches, most_frequent_labels, multilabel_task, score_surrogate
+from structpred.experiments.slack import SearchTable, SlackRescalingTables, Tables
+from structpred.experiments.slack_comparisons import (
+    SearchRow,
+    compare_searches,
+    most_frequent_labels,
+    multilabel_task,
+    score_surrogate,
+)
+from structpred.experiments.slack_convergence import SEARCHES, converge, convergence_lines
 from structpred.io.multilabel.data import MultiLabelData
 from structpred.models import HierarchicalMultiLabel, MultiLabelMRF
 from structpred.oracles.mrf_enumeration import EnumerationMRF
@@ -36,7 +46,9 @@ def test_quick_prints_all_tables(here: Here, data_dir: Path, tmp_path: Path) -> 
     """With --quick the searches, the scores and the hierarchy are shown, and no figure of the paper."""
     code, out, err = here("bench", "slack", "--quick", "--data", str(data_dir), cwd=tmp_path)
     assert code == 0, err
-    for said in ("Searches over whole labels: yeast, 14 labels", "Multi-label classification: yeast"):
+    for said in ("Searches over whole labels: yeast, 14 labels", "Multi-label classification: yeast",
+                 "Convergence: yeast, 12 samples", "classification: tmc2007_500, 120 examples", "training to a gap of 1 %",
+                 "slack rescaling is trained to the gap"):  # fmt: skip
         assert said in out
     assert all(said in out for said in ("tree of labels: Enron-corr", "H-loss", "CPU seconds"))
     assert not any(printed in out for printed in ("the paper", "43.2", "0.6610", "SWIKI"))
@@ -52,7 +64,7 @@ def test_searches_as_json_and_over_the_relaxation(here: Here, data_dir: Path, tm
     assert [(t["data"], t["relaxed"]) for t in data["searches"]] == [
         ("yeast", False), ("enron", False), ("yeast", True), ("enron", True),
     ]  # fmt: skip
-    assert data["scores"] is None
+    assert (data["scores"], data["convergence"]) == ([], None)
     for t in data["searches"]:
         rows = {row["method"]: row for row in t["rows"]}
         assert tuple(rows) == METHODS
@@ -110,6 +122,43 @@ def test_training_ends_when_nothing_is_violated() -> None:
     one = compare_searches({"angular": task}, 2.0, rounds=200)[0]
     assert one.n_calls < 200 * 8
     assert compare_searches({"angular": task}, 2.0, rounds=500)[0].n_calls == one.n_calls
+
+
+def test_convergence_is_that_of_exact_objectives() -> None:
+    """No objective is below the bound; with angular search cutting planes come to it, and what a run certifies is no less than
+    its true gap; every search that trains asks, margin rescaling once a sample and pass."""
+    table = converge("weather", weather(10, 3), weather(20, 4), 0.05, {"n_slack": 12, "sgd": 6})
+    ends = {one.solver: one for one in table.courses}
+    assert set(ends) == {f"{t}, {s}" for t in ("n_slack", "sgd") for s in SEARCHES} - {"sgd, sarawagi"}
+    for one in table.courses:
+        assert all(point.gap >= -1e-9 for point in one.points)
+        assert np.all(np.diff([(p.passes, p.queries, p.seconds) for p in one.points], axis=0) > 0)
+        if one.certified is not None and "margin" not in one.solver:
+            last = one.points[-1]
+            assert one.certified * last.objective >= last.objective - table.bound - 1e-6 or one.certified >= last.gap - 1e-6
+    assert ends["n_slack, angular"].points[-1].gap < 0.01
+    assert ends["sgd, margin"].points[-1].queries == 60
+    assert len([line for line in convergence_lines(table) if line.startswith(("met ", "NOT MET"))]) == 3
+
+
+def test_claims_are_judged_by_the_figures() -> None:
+    """A claim with the paper's factor is met from that factor on, and its own figure stands beside it."""
+    rows = [
+        SearchRow(name, 10, success, queries, ms)
+        for name, success, queries, ms in (("angular", 0.5, 2.0, 1.0), ("bisecting", 0.4, 6.0, 1.0), ("sarawagi", 0.5, 20.0, 5.0))
+    ]
+    text = SlackRescalingTables().text(Tables([SearchTable("yeast", False, 10, 1, 0.1, "RCV1", rows)], None, [], None, 1.0, {}))
+    assert "met      angular search finds violated labels more often than bisecting" in text
+    assert "NOT MET  angular search finds violated labels more often than sarawagi" in text
+    assert "met      2.65 times fewer queries than bisecting (here 3.00)" in text
+    assert "NOT MET  1.18 times less time than bisecting (here 1.00)" in text
+    assert "NOT MET  10.21 times fewer queries than sarawagi (here 10.00)" in text
+
+
+def test_the_picture_is_of_the_convergence(tmp_path: Path) -> None:
+    """Where that table was not asked for, --picture says so."""
+    with pytest.raises(ParameterError, match="draws the table 'convergence'"):
+        _draw(Tables([], None, [], None, 0.0, {}), str(tmp_path / "a.png"))
 
 
 @pytest.mark.parametrize("surrogate", ["slack", "margin"])
