@@ -25,7 +25,7 @@ def solver_curves(tables: Sequence[Mapping[str, Any]], path: str | os.PathLike[s
             _panel(ax, table["courses"], x, y)
         row[0].set_title(f"{table['data']}, lambda {table['lam']:.3g}", fontsize=10, loc="left")
     handles, names = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside upper center", ncols=len(names), frameon=False)
+    figure.legend(handles, names, loc="outside upper center", ncols=len(names) if len(names) < 9 else 5, frameon=False)
     figures.save(figure, path)
 
 
