@@ -41,7 +41,7 @@ PAPER_SEARCHES = {
     "RCV1": {"angular": (25.6, 4.8, 4.4), "bisecting": (18.2, 12.7, 5.2), "sarawagi": (18.0, 49.0, 20.9)},
 }
 #: the data of the scores -> those of the paper that they are compared with
-SCORED = {"yeast": "yeast", "enron": "RCV1", "tmc2007_500": "RCV1"}
+SCORED = {"yeast": "yeast", "enron": "RCV1", "tmc2007-500": "RCV1"}
 #: the paper's Table 2: accuracy, label loss, micro F1, "macro F1"
 PAPER_SCORES = {
     "yeast": {"slack": (0.54, 0.205, 0.661, 0.651), "margin": (0.545, 0.204, 0.666, 0.654)},
@@ -229,7 +229,7 @@ def _part(data: MultiLabelData, most: int) -> MultiLabelData:
 
 
 def _mulan(folder: Path, name: str, part: str) -> MultiLabelData:
-    where = folder / f"multilabel_{name}"
+    where = folder / f"multilabel_{name.replace('-', '_')}"
     return read_mulan(data_file(where, f"{name}-{part}.arff"), data_file(where, f"{name}.xml"))
 
 
