@@ -8,18 +8,18 @@ import numpy as np
 
 from structpred.report import figures
 
-_MARKS = "osv^D<>."
+_MARKS = "osv^D<>.x"
 
 
 def solver_curves(tables: Sequence[Mapping[str, Any]], path: str | os.PathLike[str]) -> None:
-    """Draw, for each table, the gap (logarithmic) and the test accuracy against passes and seconds, a line for each solver.
+    """Draw, for each table, err_t, the gap (both logarithmic) and the test accuracy against passes and seconds, a line a solver.
 
-    tables: mappings with `data`, `lam` and `courses`, each of these with `solver` and `points` of passes, seconds, gap and
+    tables: mappings with `data`, `lam` and `courses`, each of these with `solver` and `points` of passes, seconds, error, gap and
     accuracy. Raises ParameterError for a path that ends neither in .png nor in .svg.
     """
-    figure = figures.new_figure(14.4, 3.4 * len(tables), path)
-    axes = figure.subplots(len(tables), 4, squeeze=False)
-    panels = [(x, y) for y in ("gap", "accuracy") for x in ("passes", "seconds")]
+    figure = figures.new_figure(21.6, 3.4 * len(tables), path)
+    axes = figure.subplots(len(tables), 6, squeeze=False)
+    panels = [(x, y) for y in ("error", "gap", "accuracy") for x in ("passes", "seconds")]
     for row, table in zip(axes, tables, strict=True):
         for ax, (x, y) in zip(row, panels, strict=True):
             _panel(ax, table["courses"], x, y)
@@ -30,9 +30,10 @@ def solver_curves(tables: Sequence[Mapping[str, Any]], path: str | os.PathLike[s
 
 
 def _panel(ax: figures.Axes, courses: Sequence[Mapping[str, Any]], x: str, y: str) -> None:
-    """One line a solver; gaps of zero have no place on a logarithmic axis."""
+    """One line a solver; zeros have no place on a logarithmic axis."""
+    names = {"error": "err_t: least J - best lower bound", "gap": "certified gap", "accuracy": "test rows right (%)"}
     for k, course in enumerate(courses):
-        shown = [point for point in course["points"] if y != "gap" or point["gap"] > 0.0]
+        shown = [point for point in course["points"] if y == "accuracy" or point[y] > 0.0]
         values = [point[y] * (100 if y == "accuracy" else 1) for point in shown]
         style = {
             "color": figures.COLOURS[k % len(figures.COLOURS)],
@@ -43,8 +44,8 @@ def _panel(ax: figures.Axes, courses: Sequence[Mapping[str, Any]], x: str, y: st
         ax.plot([point[x] for point in shown], values, linewidth=1.2, label=course["solver"], **style)
     ax.set_xscale("log")
     below = "passes over the data" if x == "passes" else "CPU time (s)"
-    figures.name_axes(ax, below, "gap" if y == "gap" else "test rows right (%)")
-    if y == "gap":
+    figures.name_axes(ax, below, names[y])
+    if y != "accuracy":
         ax.set_yscale("log")
     else:
         best = max((100 * point[y] for course in courses for point in course["points"]), default=100.0)

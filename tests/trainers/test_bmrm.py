@@ -9,12 +9,13 @@ from training_cases import BULK, TASKS, TRAINERS, chain_task, log_optimum, log_p
 
 from structpred.core.regulariser import DualMap
 from structpred.errors import MissingCapabilityError, ParameterError
-from structpred.experiments.bmrm_lower_bound import lower_bound
+from structpred.experiments.bmrm_lower_bound import construction, gaps, lower_bound, worst_case
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.regularisers.l1 import L1, Lasso
+from structpred.objectives.regularisers.l2 import L2
 from structpred.rows.linear_task import LinearTask
 from structpred.slack.surrogate import SlackRescaling
-from structpred.trainers.bmrm import BMRM
+from structpred.trainers.bmrm import BMRM, most_iterations
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.ls_bmrm import Aggregate, LineSearchBMRM, line_search
 from structpred.trainers.one_slack import OneSlackCuttingPlane
@@ -30,6 +31,27 @@ def test_the_lower_bound_is_met_exactly() -> None:
     assert [0.2 * row.t * row.distance for row in table.rows[:3]] == pytest.approx([1.125, 1.25, 1.375], abs=1e-12)
     assert table.rows[0].printed == pytest.approx(5.0, rel=1e-12)
     assert [row.printed for row in table.rows[1:]] == pytest.approx([0.0] * 6, abs=1e-12)
+
+
+@pytest.mark.parametrize("regulariser", [L2(), Groups(), L1(0.2), NonNegative()], ids=lambda r: type(r).__name__)
+@pytest.mark.parametrize("lam", [1.0, 0.03])
+def test_no_run_takes_more_iterations_than_theorem_5_says(regulariser, lam) -> None:
+    """At every iteration a gap as large as the one found is allowed as late: under four regularisers."""
+    task = multiclass_task(1, n=10, n_labels=3, d=2)
+    made = Problem(task, MarginRescaling(), lam, regulariser=regulariser)
+    differences = [[task.difference(i, y).dense(task.dim) for y in task.oracle.enumerate((3,))] for i in range(10)]
+    slope = float(made.p @ np.linalg.norm(differences, axis=2).max(axis=1))
+    start, bend = made.primal(np.zeros(task.dim)), float(made.dual_map.scale.max())
+    found, _ = gaps(made, BMRM(precision=0.0, rough=0.0), 40)
+    assert all(gap < 1e-9 or t - 1 <= most_iterations(gap, lam, slope, start, bend) for t, gap in enumerate(found, 1))
+
+
+def test_the_worst_case_takes_a_sixteenth_of_theorem_5() -> None:
+    """1 / (2 lam gap) iterations, where (13) allows sixteen times as many, as printed for a large J(0)."""
+    worst = worst_case(construction(16), 0.1)
+    for t, gap in enumerate(gaps(worst, BMRM(precision=1e-14, rough=0.0), 7)[0], 1):
+        assert most_iterations(gap, 0.1, 1.0, 40.0) == pytest.approx(16 * t - 4 + np.log2(0.1 * 40.0), abs=1e-6)
+        assert most_iterations(gap, 0.1, 1.0, 20.0) == pytest.approx(16 * t - 4, abs=1e-6)
 
 
 @pytest.mark.parametrize("name", TASKS)
