@@ -7,6 +7,10 @@ The dual of  min_w lam/2 |w|^2 + sum_i p_i log-loss_i(w)  is
 H the entropy of the distribution alpha_i over the outputs of instance i; with signs, or an l1 term, w is the regulariser's map of
 that sum u, and r* takes the place of the square. alpha_i is kept by part scores theta_i,
 alpha_i(y) prop. to exp(theta_i . mu(y)); one step moves one block,  theta_i <- (1 - eta) theta_i + eta Psi_i w.
+For the margin, with the costs c_i of the parts, the dual has no entropy, and adds what it costs to be wrong,
+
+    max  sum_i p_i <c_i, mu_i(alpha_i) - mu_i(truth)> - lam/2 |w|^2,       theta_i <- theta_i + eta (c_i + Psi_i w).
+
 The dual never falls: its change, or a bound of it where r* bends less than the square, is computed before a step is taken, and
 eta is cut until it is an increase.
 """
@@ -25,10 +29,14 @@ from structpred.core.types import Floats
 from structpred.core.weights import Weights
 from structpred.errors import ParameterError
 from structpred.objectives.log_loss import LogLoss
+from structpred.objectives.margin import MarginRescaling
 from structpred.task.task import Task
 from structpred.task.terms import running_sum
 from structpred.trainers.problem import Problem, Trainer
 from structpred.trainers.states import FIXED, Values
+
+#: the largest step with the margin: distributions may come near to a single output, and must come back
+MOST = 1e3
 
 
 class OEGState(NamedTuple):
@@ -43,13 +51,15 @@ class OEGState(NamedTuple):
     mu: Floats
     offsets: Annotated[npt.NDArray[np.int64], FIXED]
     entropy: Floats
-    eta: Annotated[Floats, Values(0, 1)]
+    eta: Annotated[Floats, Values(0, MOST)]
     scratch: Annotated[Floats, FIXED]
     point: Floats
 
 
 class OnlineEG(Trainer):
     """Conditional random fields with a certified gap, one sample at a time; needs `marginals` only (chains, trees, ...).
+
+    Also max-margin networks, with the surrogate `margin`.
 
     Parameters
     ----------
@@ -81,8 +91,8 @@ class OnlineEG(Trainer):
     name = "oeg"
     requires = ("marginals",)
     regulariser_requires = ("dual_map",)
-    surrogates = (LogLoss,)
-    kinds = (LogLoss,)
+    surrogates = (LogLoss, MarginRescaling)
+    kinds = (LogLoss, MarginRescaling)
     certified = True
 
     def __init__(self, *, start: float = 12.0, eta: float = 0.5, max_cuts: int = 30) -> None:
@@ -116,22 +126,25 @@ class OnlineEG(Trainer):
         block = slice(state.offsets[item], state.offsets[item + 1])
         theta, mu, p = state.theta[block], state.mu[block], float(problem.p[item])
         scores = task.scores(w, item)
+        costs = _costs(problem, item)
+        most = 1.0 if costs is None else MOST
         eta = float(state.eta[item])
         for attempt in range(self.max_cuts):
-            proposal = (1.0 - eta) * theta + eta * scores
+            proposal = (1.0 - eta) * theta + eta * scores if costs is None else theta + eta * (costs + scores)
             log_z, marginals = task.marginals(proposal, item)
             entropy = log_z - dot(proposal, marginals)
             shift = mu - marginals
             square = task.features.spread(item, shift, state.scratch)
             # D(new) - D(old), exactly: entropies, and w moves by p/lam Psi^T shift
-            gain = p * (entropy - float(state.entropy[item])) - p * dot(scores, shift) - 0.5 * p * p / problem.lam * square
+            rise = entropy - float(state.entropy[item]) if costs is None else -dot(costs, shift)
+            gain = p * rise - p * dot(scores, shift) - 0.5 * p * p / problem.lam * square
             if gain >= 0.0:
                 task.features.flush(item, state.scratch, p / problem.lam, state.point if len(state.point) else w)
                 if len(state.point):
                     w[:] = problem.dual_map.weights(state.point)
                 theta[:], mu[:] = proposal, marginals
                 state.entropy[item] = entropy
-                state.eta[item] = min(1.0, eta * 1.03) if attempt == 0 else eta
+                state.eta[item] = min(most, eta * 1.03) if attempt == 0 else eta
                 return state, True
             task.features.flush(item, state.scratch, 0.0, w)
             eta *= 0.7
@@ -168,10 +181,15 @@ class OnlineEG(Trainer):
         return weights_of(problem, state.mu, state.offsets)
 
     def dual_part(self, problem: Problem, state: OEGState) -> float:
-        """sum_i p_i H(alpha_i), in order, and what fixed scores add; minus infinity where rounding may be all of it.
+        """sum_i p_i H(alpha_i), in order, and what fixed scores add; minus infinity where rounding may be all of it. With the
+        margin, sum_i p_i <c_i, mu_i - mu_i(truth)>.
 
         H is the difference of log_z and theta . mu, which are about 1e24 where features are about 1e12.
         """
+        if isinstance(problem.surrogate, MarginRescaling):
+            errors = np.split(-_errors(problem, state.mu, state.offsets), state.offsets[1:-1])
+            costs = [dot(cast(Floats, _costs(problem, i)), error) for i, error in enumerate(errors)]
+            return running_sum(problem.p * np.array(costs))
         fixed = [float(problem.p[i]) * self._fixed_part(problem, state, i) for i in range(len(problem.task))]
         sizes = np.abs(state.theta) * state.mu * np.repeat(problem.p, np.diff(state.offsets))
         return sound(running_sum(problem.p * state.entropy) + sum(fixed), 2.0 * float(sizes.sum()))
@@ -189,7 +207,18 @@ class OnlineEG(Trainer):
 
 def weights_of(problem: Problem, mu: Floats, offsets: npt.NDArray[np.int64]) -> Floats:
     """w = sum_i p_i/lam Psi_i^T (mu_i(truth) - mu_i), in float64."""
-    task, errors = cast(Task, problem.task), -mu
-    true = [parts + start for parts, start in zip(task.parts, offsets[:-1].tolist(), strict=True)]
+    return cast(Task, problem.task).features.total(_errors(problem, mu, offsets), offsets, problem.p / problem.lam)
+
+
+def _errors(problem: Problem, mu: Floats, offsets: npt.NDArray[np.int64]) -> Floats:
+    """mu_i(truth) - mu_i of all samples."""
+    errors = -mu
+    true = [parts + start for parts, start in zip(cast(Task, problem.task).parts, offsets[:-1].tolist(), strict=True)]
     np.add.at(errors, np.concatenate([*true, np.empty(0, np.int64)]), 1.0)
-    return task.features.total(errors, offsets, problem.p / problem.lam)
+    return errors
+
+
+def _costs(problem: Problem, i: int) -> Floats | None:
+    """c_i with the weight that the loss has; None for the log loss."""
+    weight = problem.surrogate.loss_weight if isinstance(problem.surrogate, MarginRescaling) else None
+    return None if weight is None else weight * cast(Task, problem.task).costs(i)[1]

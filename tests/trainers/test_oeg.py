@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from training_cases import SMOOTH, chain_task, log_optimum, log_problem, multiclass_task, problem
+from training_cases import SMOOTH, chain_task, log_optimum, log_problem, multiclass_task, optimum
 
 from structpred.data.sequences import PackedSequences
 from structpred.errors import MissingCapabilityError, ParameterError
@@ -18,6 +18,7 @@ from structpred.oracles.chain import ChainOracle
 from structpred.oracles.enumerated import EnumeratedOracle
 from structpred.oracles.multiclass import MulticlassOracle
 from structpred.oracles.semimarkov import SemiMarkovOracle
+from structpred.slack.surrogate import SlackRescaling
 from structpred.task.task import Task
 from structpred.trainers.lbfgs import LBFGS
 from structpred.trainers.loop import RunSettings, train
@@ -77,6 +78,22 @@ def test_oeg_lbfgs_and_scipy_reach_the_same_optimum(name, lam) -> None:
         assert result.certificate.dual == pytest.approx(value, rel=1e-6)
         assert result.stop_reason == "tol"
         np.testing.assert_allclose(result.weights, w, atol=1e-3)
+
+
+@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize(("lam", "weight", "start"), [(0.5, 1.0, 12.0), (0.05, 2.0, 0.0)])
+def test_the_margin_has_its_optimum_too(name, lam, weight, start) -> None:
+    """The dual never falls, both bounds enclose the value of the quadratic program over all outputs, and come near to it."""
+    pytest.importorskip("cvxpy")
+    task = TASKS[name](1)
+    made = Problem(task, MarginRescaling(weight), lam)
+    result = train(made, OnlineEG(start=start), RunSettings(max_iter=400, tol=1e-3, check_every=2))
+    value = weight * optimum(task, lam * weight)[0]  # with w = weight * v
+    rows = [row for row in result.history if row["dual"] is not None]
+    assert all(row["dual"] - 1e-8 <= value <= row["primal"] + 1e-8 for row in rows)
+    assert (np.diff([row["dual"] for row in rows]) >= -1e-9).all()
+    assert result.certificate.gap <= 2e-3 * value
+    assert result.certificate.primal == pytest.approx(made.primal(result.weights))
 
 
 def test_sgd_on_the_log_loss_nears_the_same_optimum() -> None:
@@ -146,8 +163,8 @@ def test_the_estimator_trains_any_oracle_with_marginals(trainer, oracle) -> None
 
 def test_what_it_cannot_do_is_refused() -> None:
     """Other surrogates, oracles without marginals, and settings out of range."""
-    with pytest.raises(ParameterError, match="OnlineEG cannot minimise MarginRescaling"):
-        train(problem(chain_task(0)), OnlineEG())
+    with pytest.raises(ParameterError, match="OnlineEG cannot minimise SlackRescaling"):
+        train(Problem(chain_task(0), SlackRescaling(), 0.1), OnlineEG())
     for options in ({"start": -1.0}, {"eta": 0.0}, {"eta": 1.5}, {"max_cuts": 0}, {"start": np.inf}):
         with pytest.raises(ParameterError, match="expected start >= 0"):
             OnlineEG(**options)
