@@ -84,9 +84,9 @@ def test_the_bound_of_crossing_groups_is_that_of_the_convex_program_or_below() -
 
 
 def test_a_trainer_that_cannot_refuses_in_words() -> None:
-    """BCFW needs a dual map, which norms and sums do not have; a sum has no prox, and no groups, no norms."""
+    """BCFW needs a dual map, which balls and sums do not have; a sum has no prox, and no groups, no norms."""
     task = Task(LabelRows(np.eye(2), 2), MulticlassOracle(), [np.array([0]), np.array([1])], [(2,)] * 2, Hamming())
-    for regulariser in (GroupLasso(), Composite(L2(), L1(0.1))):
+    for regulariser in (GroupBall(), Composite(L2(), L1(0.1))):
         problem = Problem(task, MarginRescaling(), lam=1.0, regulariser=regulariser)
         with pytest.raises(
             MissingCapabilityError, match=f"BCFW needs dual_map, which {type(regulariser).__name__} does not have"

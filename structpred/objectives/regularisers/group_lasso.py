@@ -4,10 +4,10 @@ from typing import cast
 
 import numpy as np
 
-from structpred.core.regulariser import Pieces, Regulariser, pieces_of
+from structpred.core.regulariser import DualMap, Pieces, Regulariser, pieces_of
 from structpred.core.types import Floats
 from structpred.core.weights import Vector
-from structpred.objectives.regularisers.group_norms import Grouped, GroupNorms, dual_norm, nearer_to_the_truth
+from structpred.objectives.regularisers.group_norms import Grouped, GroupNorms, Reweighted, dual_norm, nearer_to_the_truth
 from structpred.objectives.regularisers.l1 import L1
 from structpred.projections.balls import project_onto_l1_ball
 from structpred.projections.checked import checked_size
@@ -15,13 +15,17 @@ from structpred.projections.prox.entries import checked_share, prox_l1, shrunk
 from structpred.projections.prox.groups import group_norms, prox_sparse_group
 
 
-class GroupLasso(GroupNorms):
+class GroupLasso(Reweighted, GroupNorms):
     """r(w) = mu sum_k |w_k|, the l2,1 norm (Yuan and Lin 2006). Its conjugate is 0 where all |u_k| <= mu, inf elsewhere."""
 
     name = "group_lasso"
 
     def __init__(self, mu: float = 1.0) -> None:
         self.mu = L1(mu).mu
+
+    def slopes(self, norms: Floats) -> Floats:
+        """Mu."""
+        return np.full(len(norms), self.mu)
 
     def group_value(self, norms: Floats) -> float:
         """Mu times their sum."""
@@ -41,7 +45,7 @@ class GroupLasso(GroupNorms):
         return value / self.mu if self.mu else np.inf
 
 
-class SparseGroupLasso(Grouped, Regulariser):
+class SparseGroupLasso(Reweighted, Grouped, Regulariser):
     """r(w) = share sum_k |w_k| + (1 - share) |w|_1 (Friedman, Hastie and Tibshirani 2010).
 
     Its conjugate is 0 where the entries of u, each moved by 1 - share towards 0, leave no group with a norm above the share; inf
@@ -57,6 +61,15 @@ class SparseGroupLasso(Grouped, Regulariser):
         """The two norms."""
         entries = sum(float(np.abs(piece).sum()) for piece in pieces_of(w))
         return self.share * float(self.norms(pieces_of(w)).sum()) + (1.0 - self.share) * entries
+
+    def dual_map(self) -> DualMap:
+        """w_j = s_j u_j with equal scales, one for each weight."""
+        return DualMap.of(np.arange(1, self.ends[-1] + 1), 1.0)
+
+    def slopes(self, norms: Floats) -> Floats:
+        """1 - share, and the weight's part of the share in its group."""
+        lengths = np.repeat(group_norms(norms, self.ends), np.diff(self.ends))
+        return 1.0 - self.share + self.share * np.divide(norms, lengths, out=np.zeros_like(norms), where=lengths > 0.0)
 
     def prox(self, w: Vector, step: float) -> Vector:
         """Soft thresholds of the entries, then of the groups."""

@@ -13,6 +13,13 @@ from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.projections.prox.groups import prox_of_group_norms
 
+#: no scale is below this share of the largest: a group whose scale is zero would never return
+FLOOR = 1e-9
+#: an exponent grows while the norm of its group stays on one side of its goal, and shrinks when it changes sides
+GROWTH, SHRINKAGE, LEAST, MOST = 1.2, 0.5, 0.5, 60.0
+#: no scale is multiplied or divided by more than this at once
+FACTOR = 2.0
+
 
 class Grouped:
     """What regularisers share that know the groups of the weights.
@@ -75,6 +82,49 @@ class GroupNorms(Grouped, Regulariser, ABC):
     def bound(self, loss: float, lam: float, u: Pieces) -> float:
         """As `group_bound`."""
         return self.group_bound(loss, lam, self.norms(u))
+
+
+class Reweighted:
+    """Scales for batch trainers: r(w) is nearly sum_j w_j^2 / (2 s_j) plus a constant where s_j = |w_j| / (dr / d|w_j|).
+
+    At the optimum abs(u_j) is that slope, so each scale moves between passes by a power of abs(u_j) / slope, its own one. The
+    certificate is that of r itself, whatever the scales are. Weights that vanish become tiny, and zero at a proximal step. A
+    subclass writes `slopes`, from the norms of groups, or of single weights where `ends` are theirs.
+    """
+
+    adapts = True
+
+    def slopes(self, norms: Floats) -> Floats:
+        """The derivative of r by each of the norms."""
+        raise NotImplementedError
+
+    def dual_map(self) -> DualMap:
+        """w_k = s_k u_k with equal scales, the first ones."""
+        return DualMap.of(self.ends[1:], 1.0)  # type: ignore[attr-defined]
+
+    def first_memory(self, n_groups: int) -> Floats:
+        """Exponent of each group, and the side of its goal on which its norm was: neither yet."""
+        return np.tile([1.0, 0.0], (n_groups, 1))
+
+    def rescale(self, scale: Floats, memory: Floats, squares: Floats) -> tuple[Floats, Floats]:
+        """The scales of the next pass."""
+        norms = np.sqrt(squares)
+        if not norms.any():
+            return scale, memory
+        goal = self.slopes(scale * norms)
+        ratio = np.full(len(scale), -np.inf)
+        np.log(np.divide(norms, goal, out=np.full(len(scale), np.inf), where=goal > 0.0), out=ratio, where=norms > 0.0)
+        moved, memory = moved_scales(scale, memory, ratio)
+        return np.maximum(np.exp(moved), FLOOR * np.exp(moved.max())), memory
+
+
+def moved_scales(scale: Floats, memory: Floats, ratio: Floats) -> tuple[Floats, Floats]:
+    """(logarithms of new scales, memory): each moves by its ratio, a logarithm, times an exponent of its own."""
+    side = np.sign(ratio)
+    turned = side * memory[:, 1]
+    exponent = np.clip(memory[:, 0] * np.where(turned > 0, GROWTH, np.where(turned < 0, SHRINKAGE, 1.0)), LEAST, MOST)
+    moved = np.log(scale) + np.clip(exponent * ratio, -np.log(FACTOR), np.log(FACTOR))
+    return moved, np.stack([exponent, side], axis=1)
 
 
 def nearer_to_the_truth(loss: float, dual_norm: float) -> float:

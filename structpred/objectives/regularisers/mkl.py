@@ -6,16 +6,9 @@ from structpred.core.products import dot
 from structpred.core.regulariser import DualMap
 from structpred.core.types import Floats
 from structpred.errors import ParameterError
-from structpred.objectives.regularisers.group_norms import GroupNorms, nearer_to_the_truth
+from structpred.objectives.regularisers.group_norms import FLOOR, GroupNorms, Reweighted, moved_scales, nearer_to_the_truth
 from structpred.projections.prox.entries import checked_exponent, checked_share, prox_elastic_net
 from structpred.projections.prox.squares import prox_squared_l1, prox_squared_lp
-
-#: no scale is below this share of the largest: a group whose scale is zero would never return
-FLOOR = 1e-9
-#: an exponent grows while the norm of its group stays on one side of the mean, and shrinks when it changes sides
-GROWTH, SHRINKAGE, LEAST, MOST = 1.2, 0.5, 0.5, 60.0
-#: no scale is multiplied or divided by more than this at once
-FACTOR = 2.0
 
 
 class MKL(GroupNorms):
@@ -81,12 +74,9 @@ class MKL(GroupNorms):
             return scale, memory
         with np.errstate(divide="ignore"):
             ratio = np.log(norms / mean)
-        side = np.sign(ratio)
-        turned = side * memory[:, 1]
-        exponent = np.clip(memory[:, 0] * np.where(turned > 0, GROWTH, np.where(turned < 0, SHRINKAGE, 1.0)), LEAST, MOST)
-        moved = np.log(scale) + np.clip(exponent * ratio, -np.log(FACTOR), np.log(FACTOR))
+        moved, memory = moved_scales(scale, memory, ratio)
         beta = np.maximum(np.exp(moved - moved.max()), FLOOR)
-        return beta / beta.sum(), np.stack([exponent, side], axis=1)
+        return beta / beta.sum(), memory
 
 
 class LpMKL(GroupNorms):
@@ -153,7 +143,7 @@ def lp_norm(x: Floats, p: float) -> float:
     return top * float(((x / top) ** p).sum()) ** (1.0 / p) if top > 0.0 else 0.0
 
 
-class ElasticNetMKL(GroupNorms):
+class ElasticNetMKL(Reweighted, GroupNorms):
     """r(w) = sum_k (1 - share) |w_k| + share/2 |w_k|^2 (Tomioka and Suzuki 2010).
 
     Its conjugate is sum_k max(|u_k| - (1 - share), 0)^2 / (2 share); for the share 0 it is that of the group lasso.
@@ -168,6 +158,10 @@ class ElasticNetMKL(GroupNorms):
     def strong_convexity(self) -> float:  # type: ignore[override]
         """The square's share."""
         return self.share
+
+    def slopes(self, norms: Floats) -> Floats:
+        """Of both sums."""
+        return 1.0 - self.share + self.share * norms
 
     def group_value(self, norms: Floats) -> float:
         """The two sums."""
