@@ -139,10 +139,20 @@ def chosen(fold: Fold, model: Model, plan: Plan) -> Found:
     smallest. For each C, the step size is the one with the least objective on all words after some epochs.
     """
     task = fold.task(model)
-    rates = [best_rate(_problem(task, C), plan.rates, OnlineProximal(certificate=False), passes=plan.trial) for C in plan.grid]
+    rates = [step_size(_problem(task, C), plan) for C in plan.grid]
     right = np.sum([held_out(fold, model, plan, rates, part) for part in range(plan.parts)], axis=0)
     best = int(np.argmax(right))
     return _trained(task, model, plan.grid[best], rates[best], plan.epochs)
+
+
+def step_size(problem: Problem, plan: Plan) -> float:
+    """The best of the grid; where that is at its edge, powers of ten beyond it, as long as they are better."""
+    trainer = OnlineProximal(certificate=False)
+    best = best_rate(problem, plan.rates, trainer, passes=plan.trial)
+    factor = {max(plan.rates): 10.0, min(plan.rates): 0.1}.get(best, 1.0)
+    while factor != 1.0 and (other := best_rate(problem, (best, factor * best), trainer, passes=plan.trial)) != best:
+        best = other
+    return best
 
 
 def held_out(fold: Fold, model: Model, plan: Plan, rates: Sequence[float], part: int) -> Floats:

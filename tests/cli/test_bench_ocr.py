@@ -7,7 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from structpred.experiments.ocr_kernels import Fold, Model, Plan, chosen, held_out
+from structpred.experiments import ocr_mkl
+from structpred.experiments.ocr_kernels import Fold, Model, Plan, _problem, chosen, held_out, step_size
+from structpred.experiments.ocr_mkl import PAPER, OcrKernels, Row, Table, claims
 from structpred.io.ocr import read_ocr
 
 Here = Callable[..., tuple[int, str, str]]
@@ -25,7 +27,8 @@ def test_kernels_are_compared(here: Here, data_dir: Path, tmp_path: Path) -> Non
     assert [row["model"] for row in table["rows"]] == ["B1-spline", "average L+B1", "MKL L+B1"]
     for row in table["rows"]:
         assert sum(row["weights"]) == pytest.approx(1.0)
-        assert row["mean"] > 50.0
+        assert row["mean"] > 25.0
+        assert row["paper"] is None
     assert here(*common, "--folds", "0", cwd=tmp_path)[0] != 0
 
 
@@ -44,6 +47,43 @@ def test_folds_that_are_done_are_kept(here: Here, data_dir: Path, tmp_path: Path
     code, _, err = here(*common, "--only", "first", cwd=tmp_path)
     assert code != 0
     assert "expected a run with" in err
+
+
+def test_each_claim_is_met_or_not() -> None:
+    """A line for each claim whose models were run, by the figures; the paper's own figures meet all but the first."""
+
+    def row(model: str, mean: float, seconds: float) -> Row:
+        return Row(model, [], [mean], mean, 0.0, [1.0], [1.0], seconds, [], PAPER[model], None)
+
+    rows = [row(model, mean, seconds) for model, (mean, _, seconds) in PAPER.items()]
+    assert [line.split(": ")[-1] for line in claims({one.model: one for one in rows})] == ["met", "NOT MET", "met", "met"]
+    assert len(claims({one.model: one for one in rows[:5]})) == 1
+    out = OcrKernels().text(Table(10, 1, 1, 1, rows, 1.0, False))
+    assert "MKL L+B1 over average L+B1: +2 or more (paper), +2.2 (here): met" in out
+    assert "NOT MET" not in OcrKernels().text(Table(1, 1, 1, 1, rows, 1.0, True))
+
+
+def test_quick_words_are_not_trained_on(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No word that a quick run tests on was trained on, and there are many different ones."""
+    seen: dict[str, list[list[str]]] = {}
+    monkeypatch.setattr(ocr_mkl.Fold, "of", lambda train, *rest: seen.update(train=train.letters))
+    monkeypatch.setattr(ocr_mkl, "accuracies", lambda fold, found, test, labels: seen.update(test=test.letters) or [])
+    words = read_ocr(data_dir / "ocr_letters" / "letter.data.gz")
+    ocr_mkl._one_fold(words, 0, [], Plan.quick(), False)
+    train, test = ({"".join(word) for word in seen[part]} for part in ("train", "test"))
+    assert not train & test
+    assert min(len(train), len(test)) > 20
+
+
+@pytest.mark.slow
+def test_step_sizes_beyond_the_grid(data_dir: Path) -> None:
+    """A grid far below the best step size ends where one that holds it does."""
+    words = read_ocr(data_dir / "ocr_letters" / "letter.data.gz").select(np.arange(0, 600, 20))
+    fold = Fold.of(words, sorted({letter for word in words.letters for letter in word}), ["L"])
+    problem = _problem(fold.task(Model("linear", ("L",))), 1.0)
+    whole, low = (Plan(trial=2, rates=rates) for rates in ((1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0), (1e-3, 1e-2)))
+    assert step_size(problem, low) == pytest.approx(step_size(problem, whole))
+    assert step_size(problem, low) > 0.05
 
 
 def test_what_is_run(here: Here, tmp_path: Path) -> None:
