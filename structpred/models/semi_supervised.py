@@ -1,7 +1,7 @@
 """Support vector machines for data of which most have no label: the labels are learnt together with the classifier."""
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +13,7 @@ from structpred.models.base import checked_C, seed_of
 from structpred.models.bundles import CLASS
 from structpred.models.kernel_machine import LEVELS, KernelMachine, machine_header
 from structpred.nonconvex.search import Solution, Solver, resolve_solver
+from structpred.nonconvex.shares import over_shares, sample_interval
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Field, ListOf, Number, Plain
 
@@ -37,9 +38,10 @@ class SemiSupervisedSVM(KernelMachine):
         close to the RBF kernel without a kernel matrix.
     C, C2 : float
         The weights of the losses of labelled and unlabelled points, > 0. Where C2 is at least a tenth of C, proofs are short.
-    balance : "labelled", float, dict or None
+    balance : "labelled", "interval", float, dict or None
         The share of each class among the unlabelled points: that among the labelled ones, a number for the second of two classes,
         or a table of classes. Rounded to whole points. None: anything; the best labels are then often of one class only.
+        "interval": the best of the shares that 95 % of samples of the labelled points' size allow; `history_` has each of them.
     solver : str or Solver
         "staged", "branch_and_bound", "pdm", "pdm_rounds", "ao", "cccp", "gradient", "local_search", "annealing",
         "printed_pdm", or an object such as ``BranchAndBound(max_inner=1_000_000)``.
@@ -64,7 +66,7 @@ class SemiSupervisedSVM(KernelMachine):
         "global" or "eps-global" where branch and bound has closed: no labels are better, or none by more than its eps; else
         "local". Of more than two classes the weakest.
     history_ : list of dict
-        A row for each improvement: inner problems solved until then, objective, event; "output", the class's number.
+        A row for each improvement, or each share of an interval: inner problems solved, objective, event; "output", the class.
     n_inner_ : int
         Inner problems, each a support vector machine, that were solved.
     support_ : ndarray (n_support,)
@@ -117,7 +119,10 @@ class SemiSupervisedSVM(KernelMachine):
             signs[labelled] = np.where(codes == k, 1, -1)
             positives = None if shares is None else round(shares[k] * int((~labelled).sum()))
             problem = self._shown(space.problem(signs, C, C2, positives))
-            solutions.append(solver.solve(problem, seed_of(self.random_state)))
+            if isinstance(self.balance, str) and self.balance == "interval":
+                solutions.append(self._best_share(problem, solver, int((codes == k).sum()), len(codes)))
+            else:
+                solutions.append(solver.solve(problem, seed_of(self.random_state)))
         self.classes_ = classes
         self._keep(space.expansion([solution.inner for solution in solutions]), space.kernel, rows)
         self.objective_ = float(sum(solution.objective for solution in solutions))
@@ -132,6 +137,20 @@ class SemiSupervisedSVM(KernelMachine):
         self.transduction_ = np.empty(len(y), classes.dtype)
         self.transduction_[labelled], self.transduction_[~labelled] = y[labelled], classes[chosen]
         return self
+
+    def _best_share(self, problem: Any, solver: Solver, count: int, n: int) -> Solution:
+        """The best of all shares that are likely where `count` of n labelled points are of the class."""
+        low, high = sample_interval(count, n)
+        found = over_shares(problem, solver, seed_of(self.random_state), int(np.ceil(low * problem.u)), int(high * problem.u))
+        inner = np.cumsum([one.n_inner for one in found.values()]).tolist()
+        rows = [
+            {"inner": done, "objective": one.objective, "event": f"{k} of {problem.u}"}
+            for done, (k, one) in zip(inner, found.items(), strict=True)
+        ]
+        bound = min(one.lower_bound for one in found.values())
+        level = min((one.level for one in found.values()), key=LEVELS.index)
+        best = min(found.values(), key=lambda one: one.objective)
+        return replace(best, lower_bound=bound, level=level, history=rows, n_inner=inner[-1])
 
     def _read_labels(self, X: Any, y: Any) -> tuple[Any, npt.NDArray[Any], npt.NDArray[np.bool_]]:
         """(rows, y, which points are labelled)."""
@@ -157,7 +176,7 @@ class SemiSupervisedSVM(KernelMachine):
 
     def _shares(self, classes: npt.NDArray[Any], codes: npt.NDArray[np.int64]) -> dict[int, float] | None:
         """The share of each class, by its number; ParameterError for a balance that is impossible."""
-        if self.balance is None:
+        if self.balance is None or (isinstance(self.balance, str) and self.balance == "interval"):
             return None
         if isinstance(self.balance, str) and self.balance == "labelled":
             return {k: float((codes == k).mean()) for k in range(len(classes))}
@@ -166,7 +185,7 @@ class SemiSupervisedSVM(KernelMachine):
             table = {classes[0]: 1.0 - table, classes[1]: table}
         if not isinstance(table, Mapping) or not all(_is_share(share) for share in table.values()):
             expected = "a share in [0, 1]" if len(classes) == 2 else "a table of shares in [0, 1]"
-            raise ParameterError(f"balance: expected 'labelled', None or {expected}, got {self.balance!r}")
+            raise ParameterError(f"balance: expected 'labelled', 'interval', None or {expected}, got {self.balance!r}")
         if set(table) != set(classes.tolist()):
             raise ParameterError(f"balance: expected a share for each of {classes.tolist()}, got {dict(table)}")
         if abs(sum(table.values()) - 1.0) > 1e-6:

@@ -107,6 +107,12 @@ class SemiSupervisedProblem:
         new.C2 = positive(C2, "C2")
         return new
 
+    def with_positives(self, positives: int) -> Self:
+        """The same problem with another balance."""
+        new = self.with_C2(self.C2)
+        new.positives = positives
+        return new
+
     def boxes(self, plus: Floats, minus: Floats) -> tuple[Floats, Floats]:
         """(upper, lower): -lower <= beta <= upper, for weights of the two labels of each unlabelled point."""
         upper, lower = self._upper.copy(), self._lower.copy()
