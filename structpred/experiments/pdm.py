@@ -94,7 +94,7 @@ partitions; k = exp(-|x - x'|^2 / (2 sigma^2)); objectives are shares of the lea
 - robot is not among our data sets. The paper says neither how it scaled its data nor how its spirals are made: here as
   generated, or to a median squared distance of 2.
 - Hidden classes: vowel's odd against even ones, the first waveform against the other two; the paper does not give its groups.
-  C = {LATENT_C:g}, the same on both; CCCP and alternating optimisation are one algorithm, and there is no gradient descent."""
+  C = {LATENT_C:g}, the same on both; CCCP and alternating optimisation are one algorithm."""
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ from structpred.nonconvex.annealing import Annealing
 from structpred.nonconvex.branch_and_bound import BranchAndBound
 from structpred.nonconvex.cccp import CCCP
 from structpred.nonconvex.gradient import GradientDescent
+from structpred.nonconvex.latent_gradient import LatentGradientDescent
 from structpred.nonconvex.latent_search import Alternation, DeterministicAnnealing, LatentPDM, SingleChanges
 from structpred.nonconvex.local_search import LocalSearch
 from structpred.nonconvex.pdm import PDM
@@ -124,6 +125,7 @@ UNLABELLED = Learner(
 #: alternating optimisation and CCCP are one algorithm here
 GROUPED = Learner(
     {
+        "gradient": Solvable(lambda most: LatentGradientDescent(most), "GD", True),
         "cccp": Solvable(lambda most: Alternation(most), "CCCP", True),
         "local_search": Solvable(lambda most: SingleChanges(most), "LCS", True),
         "annealing": Solvable(lambda most: DeterministicAnnealing(most), None, True),

@@ -39,7 +39,7 @@ class LatentSVM(KernelMachine):
     n_states : int or dict
         How many hidden states a group has, >= 1: a number for all, or a table of groups.
     solver : str or LatentSolver
-        "pdm", "cccp", "annealing", "local_search", "branch_and_bound" (for some ten rows), or an object such as
+        "pdm", "cccp", "annealing", "gradient", "local_search", "branch_and_bound" (for some ten rows), or an object such as
         ``LatentPDM(max_inner=5000)``.
     n_components : int, optional
         For many rows: the number of landmarks, as for `SemiSupervisedSVM`.

@@ -46,6 +46,19 @@ class Region(NamedTuple):
         total = np.minimum(2.0 * upper - beta, 2.0 * lower + beta).sum()
         return Inner(beta, f, b, b, float(total - 0.5 * beta @ f))
 
+    def hessian(self) -> Floats:
+        """(u, u): the second derivatives of F in the region, positive semidefinite: Theorem 2 (2).
+
+        Between regions that share a facet they differ by a multiple of a a', a the facet's normal: Theorem 2 (3) and (4).
+        """
+        gram, s, k = self.problem.gram, self.free, len(self.free)
+        moves = self.problem.C2 * (self.paid_plus + self.paid_minus)  # beta_i for p_i
+        moves[s] = 0.0
+        system, sides = np.ones((k + 1, k + 1)), np.vstack([gram[s], np.ones(self.problem.n)])
+        system[:k, :k], system[k, k] = gram[np.ix_(s, s)], 0.0
+        left = gram - sides.T @ np.linalg.lstsq(system, sides, rcond=None)[0]
+        return np.asarray((moves[:, None] * left * moves)[np.ix_(self.problem.unlabelled, self.problem.unlabelled)])
+
     def contains(self, plus: Floats, minus: Floats | None = None, tol: float = 1e-7) -> bool:
         """Whether the equations give the optimum there: free points between their bounds, the others on their sides.
 

@@ -122,7 +122,7 @@ def test_many_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(kernel_of(0.5, 21), RandomFeatures)
     for name, wanted in (
         ("spiral", ["ao", "local_search", "annealing", "pdm", "staged"]),
-        ("wave", ["cccp", "local_search", "annealing", "pdm"]),
+        ("wave", ["gradient", "cccp", "local_search", "annealing", "pdm"]),
     ):
         found = table(TASKS[name], run_task(TASKS[name], tmp_path, Plan(1, 5, 60), None))
         assert [row.solver for row in found.rows] == wanted

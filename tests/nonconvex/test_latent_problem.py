@@ -10,6 +10,7 @@ import pytest
 from structpred.errors import DataError, ParameterError
 from structpred.nonconvex import latent_search
 from structpred.nonconvex.latent import FeatureSpace, GramSpace, LatentProblem
+from structpred.nonconvex.latent_gradient import LatentGradientDescent
 from structpred.nonconvex.latent_search import (
     Alternation,
     DeterministicAnnealing,
@@ -22,7 +23,13 @@ from structpred.nonconvex.latent_search import (
 )
 from structpred.nonconvex.search import solvers
 
-SOLVERS = [LatentPDM(max_inner=100), Alternation(starts=3), DeterministicAnnealing(steps=5), SingleChanges(max_inner=100)]
+SOLVERS = [
+    LatentPDM(max_inner=100),
+    LatentGradientDescent(),
+    Alternation(starts=3),
+    DeterministicAnnealing(steps=5),
+    SingleChanges(max_inner=100),
+]
 
 
 def problem(seed: int = 0, n: int = 8, gram: bool = False) -> LatentProblem:
@@ -147,4 +154,4 @@ def test_what_is_no_problem_is_refused() -> None:
         p.solve(np.ones(p.shape))
     with pytest.raises(ParameterError, match="row 1 has state 0"):
         LatentPDM().solve(p, start=np.zeros(8, int))
-    assert set(solvers(LatentPDM.__base__)) == {"pdm", "cccp", "annealing", "local_search", "branch_and_bound"}
+    assert set(solvers(LatentPDM.__base__)) == {"pdm", "cccp", "annealing", "gradient", "local_search", "branch_and_bound"}
