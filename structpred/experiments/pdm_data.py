@@ -1,5 +1,6 @@
 """Data of the experiments on learning that is not convex: real sets, simulators, and random partitions."""
 
+import gzip
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -95,6 +96,27 @@ def g50c(folder: Path) -> Points:
 def uspst(folder: Path) -> Points:
     """The test part of USPS, digits 0 to 3."""
     return _first_classes(folder / "ssl_lds", "uspst.npz", 4)
+
+
+def digits(folder: Path) -> Points:
+    """The test part of USPS; groups: even and odd digits."""
+    points = _first_classes(folder / "ssl_lds", "uspst.npz", 10)
+    return Points(points.X, points.y % 2, (5, 5))
+
+
+def letters(folder: Path) -> Points:
+    """The first 1,500 images of nine letters, the most frequent of handwritten words; groups: by turns in the alphabet."""
+    path = data_file(folder / "ocr_letters", "letter.data")
+    chosen, rows, y = sorted("eainortls"), [], []
+    with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as lines:
+        for line in lines:
+            cells = line.split()
+            if cells[1] in chosen:
+                rows.append([float(cell) for cell in cells[6:]])
+                y.append(chosen.index(cells[1]) % 2)
+            if len(rows) == 1_500:
+                break
+    return Points(scaled(np.array(rows)), np.array(y), (5, 4))
 
 
 def vowel(folder: Path) -> Points:

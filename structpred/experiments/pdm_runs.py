@@ -15,7 +15,9 @@ from structpred.experiments.pdm_data import (
     Partition,
     Points,
     coil,
+    digits,
     g50c,
+    letters,
     partition,
     two_moons,
     two_spirals,
@@ -167,6 +169,8 @@ TASKS = {
         Task("spiral", "two spirals", "D4", 2, lambda _, n: two_spirals(n)),
         Task("uspst", "uspst, digits 0 to 3, in place of robot", "D3", 10, lambda folder, _: uspst(folder)),
         Task("vowel", "vowel, classes in two groups", "D5", 1, lambda folder, _: vowel(folder), GROUPED),
+        Task("digits", "ten digits in two groups, in place of music", "D6", 1, lambda folder, _: digits(folder), GROUPED),
+        Task("letters", "nine letters in two groups, in place of bank", "D7", 1, lambda folder, _: letters(folder), GROUPED),
         Task("wave", "waveforms, classes in two groups", "D8", 1, lambda _, n: waveforms(n), GROUPED),
     )
 }

@@ -12,7 +12,7 @@ from structpred.errors import DataError
 from structpred.experiments import pdm, pdm_runs
 from structpred.experiments.experiment import Wanted
 from structpred.experiments.pdm import ParametricDualMaximisation, table
-from structpred.experiments.pdm_data import partition, scaled, two_moons, two_spirals, vowel, waveforms
+from structpred.experiments.pdm_data import digits, letters, partition, scaled, two_moons, two_spirals, vowel, waveforms
 from structpred.experiments.pdm_degree import degree_table, iterations
 from structpred.experiments.pdm_runs import GROUPED, MANY, TASKS, UNLABELLED, Outcome, Plan, Runs, kernel_of, run_task
 from structpred.models.kernels.functions import RBF
@@ -162,6 +162,8 @@ def test_a_run_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_hidden_classes(data_dir: Path) -> None:
     """Vowels have 990 rows in groups of six and five classes; waveforms a third of the points in the first group; all scaled."""
+    for points, shape, states in ((digits(data_dir), (2007, 256), (5, 5)), (letters(data_dir), (1500, 128), (5, 4))):
+        assert (points.X.shape, points.states, set(points.y.tolist())) == (shape, states, {0, 1})
     vowels, waves = vowel(data_dir), waveforms(3000)
     assert (vowels.X.shape, vowels.states, np.bincount(vowels.y).tolist()) == ((990, 10), (6, 5), [540, 450])
     assert (waves.X.shape, waves.states) == ((3000, 40), (1, 2))
