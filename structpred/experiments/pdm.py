@@ -103,7 +103,8 @@ partitions; k = exp(-|x - x'|^2 / (2 sigma^2)); objectives are shares of the lea
 - All solvers have the same budget of inner problems, a hundredth of it where classes are hidden; seconds are CPU time.
 - robot is not among our data sets. The paper says neither how it scaled its data nor how its spirals are made: here as
   generated, or to a median squared distance of 2.
-- Hidden classes: odd against even ones of vowel, of the digits (for music) and of letters (for bank, which has 7,166 rows), the first waveform against the other two; the paper does not give its groups.
+- Hidden classes: odd against even ones of vowel, of digits (for music) and of letters (for bank, which has 7,166 rows); the
+  first waveform against the other two; the paper does not give its groups.
   C = {LATENT_C:g}, the same on both; CCCP and alternating optimisation are one algorithm."""
 
 
