@@ -107,7 +107,7 @@ class OcrKernels(Experiment):
         models = MODELS[wanted.only] if wanted.only else [*MODELS["first"], *MODELS["second"]]
         n_folds = 1 if wanted.quick else min(max(wanted.numbers.get("folds", 10), 1), 10)
         batch = "batch" in wanted.switches
-        one = partial(_one_fold, words, models=models, plan=plan, batch=batch)
+        one = partial(one_fold, words, models=models, plan=plan, batch=batch)
         folds = [wanted.kept(f"fold-{k}", FoldRuns, partial(one, k)) for k in range(n_folds)]
         rows = [_row([done.runs[j] for done in folds]) for j in range(len(folds[0].runs))]
         seconds = sum(done.cpu_seconds for done in folds)
@@ -165,7 +165,7 @@ class FoldRuns:
     cpu_seconds: float
 
 
-def _one_fold(words: OcrWords, k: int, models: Sequence[Model], plan: Plan, batch: bool) -> FoldRuns:
+def one_fold(words: OcrWords, k: int, models: Sequence[Model], plan: Plan, batch: bool) -> FoldRuns:
     """Choose, train and test every model."""
     start = time.process_time()
     train, test = words.select(words.folds == k), words.select(words.folds != k)

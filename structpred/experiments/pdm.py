@@ -217,7 +217,7 @@ class ParametricDualMaximisation(Experiment):
 
     def text(self, figures: PdmFigures) -> str:
         """What differs from the paper, then one table a data set."""
-        lines = [*_headline(figures.tables), DIFFERENCES]
+        lines = [*headline(figures.tables), DIFFERENCES]
         for one in figures.tables:
             lines += ["", *_lines(one, figures)]
         for degrees in figures.degrees:
@@ -270,7 +270,7 @@ def paper(data: str, method: str) -> tuple[float, float, float] | None:
     return None if objective is None or seconds is None or error is None else (objective, seconds, error)
 
 
-def _headline(tables: Sequence[Table]) -> list[str]:
+def headline(tables: Sequence[Table]) -> list[str]:
     """What PDM needs to have the paper's errors."""
     told = [one.told["pdm 0.2"] for one in tables if "pdm 0.2" in one.told]
     if not told:

@@ -69,7 +69,7 @@ def test_quick_words_are_not_trained_on(data_dir: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(ocr_mkl.Fold, "of", lambda train, *rest: seen.update(train=train.letters))
     monkeypatch.setattr(ocr_mkl, "accuracies", lambda fold, found, test, labels: seen.update(test=test.letters) or [])
     words = read_ocr(data_dir / "ocr_letters" / "letter.data.gz")
-    ocr_mkl._one_fold(words, 0, [], Plan.quick(), False)
+    ocr_mkl.one_fold(words, 0, [], Plan.quick(), False)
     train, test = ({"".join(word) for word in seen[part]} for part in ("train", "test"))
     assert not train & test
     assert min(len(train), len(test)) > 20

@@ -95,7 +95,7 @@ def test_errors_by_what_is_told() -> None:
     less = [[(told, name, error) for told in ("labelled", "none") for name in ("pdm 0.2", "staged")] for error in (0.25, 0.75)]
     found = table(TASKS["moons"], Runs(200, 120, 2, 0.5, rows, less))
     assert found.told["pdm 0.2"] == {"truth": 25.0, "labelled": 50.0, "none": 50.0}
-    assert "in 25.0 % with them, in 50.0 % with the shares" in pdm._headline([found])[0]
+    assert "in 25.0 % with them, in 50.0 % with the shares" in pdm.headline([found])[0]
 
 
 def test_degrees_and_iterations(tmp_path: Path) -> None:
