@@ -70,7 +70,7 @@ class Table:
     epochs: int
     rows: Sequence[Row]
     cpu_seconds: float
-    quick: bool
+    quick: bool = False
 
 
 #: a claim of the paper: what is compared with the best of what, and by how many points it is better

@@ -33,6 +33,8 @@ OTHERS = {
     "obligatory, looked for to refuse what is not of the kind": "arrays costs dual_map exact tolerance",
     "of a loss of parts, in its protocol": "allowed_costs",
     "attributes of a DualMap": "conic linear",
+    "of a regulariser on a cone of signs: the one inside, and the signs": "of signs",
+    "figures of an experiment": "cpu_seconds queries",
     "of a trainer that completes outputs: the one inside": "trainer",
     "methods of a state, which trainers/states.py describes": "fault in_doubt without_room",
     "of a task, or of its compiled steps, which task/steps.py describes": (
@@ -79,5 +81,5 @@ def test_what_cocoa_asks_of_a_trainer_is_in_the_table() -> None:
     tree = ast.parse((PACKAGE / "trainers" / "cocoa.py").read_text(encoding="utf-8"))
     called = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)]
     asked = {one.attr for one in called if ast.unparse(one.value) in ("solver", "self.solver")}
-    assert {"local_problem", "begin", "at_rest", "own_sum", "dual_part", "mixed"} <= asked
+    assert {"local_problem", "begin", "own_sum", "dual_part", "mixed"} <= asked
     assert {name for name in asked if not hasattr(problem.Trainer, name)} <= set(TABLES["trainers"])
