@@ -32,7 +32,7 @@ OTHERS = {
     "what kinds of models and their inputs have, held by the classes of models": "function offsets template templates",
     "obligatory, looked for to refuse what is not of the kind": "arrays costs dual_map exact tolerance",
     "of a loss of parts, in its protocol": "allowed_costs",
-    "attributes of a DualMap": "conic linear",
+    "an attribute of a DualMap": "conic",
     "of a regulariser on a cone of signs: the one inside, and the signs": "of signs",
     "figures of an experiment": "cpu_seconds queries",
     "of a trainer that completes outputs: the one inside": "trainer",
