@@ -22,7 +22,7 @@ TOLERANCE = 1e-11
 _HALVINGS = 40
 #: the least damping of Newton steps: equations are redundant where few entries are positive
 _DAMPED = 1e-4
-#: by how much the steps of the proximal point method grow, and where they begin in units of 1 / max |scores|
+#: by how much far points, and the steps of the proximal point method, grow; and where these begin in units of 1 / max |scores|
 _GROWTH, _FIRST = 4.0, 1.0
 
 
@@ -131,7 +131,11 @@ def project_onto_clique_marginals(
         raise ParameterError(f"expected tol > 0 and max_iter >= 1, got {tol!r} and {max_iter!r}")
     if np.maximum.reduceat(point, cliques.offsets[:-1]).min(initial=0.0) <= -5e29:
         raise InfeasibleError("every entry of a clique's table is forbidden (-1e30)")
-    far = max(1.0, 0.01 * float(np.abs(point[point > -5e29]).max(initial=0.0)))  # then multipliers are large, too
+    allowed = point > -5e29
+    far = max(1.0, 0.01 * float(np.abs(point[allowed]).max(initial=0.0)))  # then multipliers are large, too
+    if start is None and far > 1.0:  # far from all tables: multipliers grow as points do, so those of a nearer one lead here
+        nearer = np.where(allowed, point / _GROWTH, point)
+        start = _GROWTH * project_onto_clique_marginals(nearer, cliques, tol=tol, max_iter=max_iter)[1]
     nu = np.zeros(B.shape[0]) if start is None else start.astype(np.float64)
 
     def tables(nu: Floats) -> tuple[Floats, float]:

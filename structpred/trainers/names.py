@@ -1,12 +1,14 @@
 """The trainers of this package by their names, and the one refusal of what a trainer cannot minimise."""
 
+from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 
 import numpy as np
 
 from structpred.core import requirements
 from structpred.core.regulariser import Regulariser, capabilities
-from structpred.errors import ParameterError
+from structpred.errors import MissingCapabilityError, ParameterError
 from structpred.objectives.names import regularisers
 from structpred.runtime.discovery import public_subclasses
 from structpred.task.partial_task import is_partial
@@ -35,7 +37,14 @@ def require(trainer: Trainer, problem: Problem) -> None:
             f"some outputs are known in part, and {name} needs all of each: take CCCP({name}()), or MarginalLogLoss() where the "
             "oracle has `marginals`"
         )
-    require_regulariser(trainer, problem.regulariser)
+
+    def serves(kind: type[Trainer]) -> bool:
+        with suppress(MissingCapabilityError):
+            problem.task.require(kind.requires, kind.name)
+            return kind.minimises(problem.surrogate)
+        return False
+
+    require_regulariser(trainer, problem.regulariser, serves)
 
 
 def require_surrogate(trainer: Trainer, surrogate: Surrogate) -> None:
@@ -54,13 +63,15 @@ def can_minimise(trainer: Trainer | type[Trainer], regulariser: Regulariser) -> 
     return requirements.met(trainer.regulariser_requires, capabilities(regulariser)) and trainer.fits(regulariser)
 
 
-def require_regulariser(trainer: Trainer, regulariser: Regulariser) -> None:
+def require_regulariser(
+    trainer: Trainer, regulariser: Regulariser, serves: Callable[[type[Trainer]], bool] = lambda kind: True
+) -> None:
     """Raise where the regulariser lacks what the trainer needs (MissingCapabilityError), or does not fit it (ParameterError).
 
-    Both name the trainers that do. regulariser: `grouped` already, or one that needs no groups.
+    Both name the trainers that do, of those that serve otherwise. regulariser: `grouped` already, or one that needs no groups.
     """
     name = type(regulariser).__name__
-    kinds = [kind for kind, trainer in trainers().items() if can_minimise(trainer, regulariser)]
+    kinds = [name for name, kind in trainers().items() if can_minimise(kind, regulariser) and serves(kind)]
     advice = f". Trainers for {name}: {', '.join(kinds) or 'none of this package'}"
     require_methods(trainer, regulariser, advice)
     if not trainer.fits(regulariser):

@@ -103,7 +103,8 @@ class OnlineEG(Trainer):
     @classmethod
     def fits(cls, regulariser: Regulariser) -> bool:
         """Whether r* bends as the square at most, and stays the same: the rule of the steps knows no scales."""
-        return not regulariser.adapts and bool((regulariser.dual_map().scale == 1.0).all())  # type: ignore[attr-defined]
+        table = regulariser.dual_map()  # type: ignore[attr-defined]
+        return not regulariser.adapts and isinstance(table, DualMap) and bool((table.scale == 1.0).all())
 
     def init_state(self, problem: Problem) -> OEGState:
         """alpha_i(y) prop. to exp(-start * loss(y_i, y)), and the w that belongs to it."""

@@ -224,7 +224,7 @@ WRONG = {
     "no such loss": (("--loss", "haming"), "did you mean 'hamming'?"),
     "a trainer that cannot": (
         ("--regulariser", "l1", "--trainer", "sgd"),
-        "Trainers for L1: bcfw, bmrm, ls_bmrm, n_slack, one_slack, online_mkl, owlqn",
+        "Trainers for L1: bcfw, bmrm, corrective, ls_bmrm, n_slack, oeg, one_slack, online_mkl, owlqn",
     ),
     "a trainer for a regulariser": (("--regulariser", "plugins_of_mine.one:Subgradient"), "a subclass of structpred.core.regul"),
     "a trainer for a loss": (("--loss", "plugins_of_mine.one:Subgradient"), "with the methods of structpred.core.costs.Cost"),

@@ -236,7 +236,7 @@ def test_no_one_is_told_to_change_regularisers_of_the_package() -> None:
     assert "write in" not in str(caught.value)
     assert "L2" in str(caught.value)
     assert ". Trainers for L1: " in str(caught.value)
-    assert "owlqn" in str(caught.value)
+    assert "corrective" in str(caught.value)
 
 
 def test_quasi_newton_takes_the_l1_norm_from_the_regulariser() -> None:

@@ -218,4 +218,5 @@ def test_which_trainers_take_signs_beside_which_regulariser() -> None:
     assert named(L1(0.1)) >= first - {"pegasos", "sgd"}
     assert named(MKL()) >= {"bcfw", "corrective", "ls_bmrm", "online_mkl", "proximal"}
     assert not named(MKL()) & {"oeg", "owlqn", "pegasos", "sdca", "sgd", "lbfgs"}
-    assert named(GroupLasso()) == {"online_mkl", "proximal"}
+    assert named(GroupLasso()) >= {"bcfw", "corrective", "ls_bmrm", "online_mkl", "proximal"}
+    assert named(Lasso()) == {"online_mkl", "proximal"}

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from structpred.errors import ParameterError
+from structpred.errors import MissingCapabilityError, ParameterError
 from structpred.models import LinearClassifier, LinearRegressor, load
 
 RNG = np.random.default_rng(0)
@@ -71,10 +71,10 @@ def test_wrong_signs_are_refused_in_words(signs: Any, why: str) -> None:
 
 def test_trainers_that_cannot_keep_signs_name_those_that_can_here() -> None:
     """Those for rows of numbers with this loss, and no others."""
-    with pytest.raises(ParameterError, match="trainer lbfgs cannot keep them; set trainer to one that can: pegasos, sdca"):
+    with pytest.raises(MissingCapabilityError, match=r"Trainers for SignConstraints: owlqn, pegasos, sdca$"):
         LinearRegressor(trainer="lbfgs", signs={"0": 1}).fit(X, NUMBERS)
-    with pytest.raises(ParameterError, match=r"trainer corrective cannot keep them; .*bcfw, bmrm, .*pegasos, .*sdca, sgd$"):
-        LinearClassifier("corrective", signs={"0": 1}).fit(X, TWO)
+    with pytest.raises(MissingCapabilityError, match=r"Trainers for SignConstraints: bcfw, bmrm, .*pegasos, .*sdca, sgd$"):
+        LinearClassifier("mira", signs={"0": 1}).fit(X, TWO)
 
 
 def test_pegasos_keeps_signs_and_has_no_dual_point() -> None:
