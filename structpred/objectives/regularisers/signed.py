@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.regulariser import DualMap, Pieces, Regulariser, pieces_of
+from structpred.core.regulariser import DualMap, Pieces, Regulariser, capabilities, pieces_of
 from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 from structpred.objectives.regularisers.l2 import L2, SignConstraints
@@ -59,8 +59,9 @@ class Signed(SignConstraints):
         return cast(Vector, np.where(self.signs * w < 0.0, np.zeros(1, w.dtype), w))
 
     def prox(self, w: Vector, step: float) -> Vector:
-        """That of r at P_S(w)."""
-        return self.of.prox(self.cut(w), step)
+        """That of r at P_S(w). A sum of terms has none, but its domain, at step 0, is all weights."""
+        found = self.cut(w)
+        return found if step == 0.0 and "terms" in capabilities(self.of) else self.of.prox(found, step)
 
     def bound(self, loss: float, lam: float, u: Pieces) -> float:
         """That of r at P_S(u): on the cone <w, u> is at most <w, P_S(u)>."""
