@@ -55,7 +55,7 @@ def end_sweep(counts, limits, n):
     if counts[PHASE] == WHOLE:
         counts[PHASE] = OVER
         limits[SETTLED] = SMALL * gap
-    elif gap <= limits[SETTLED]:
+    elif gap <= limits[SETTLED] or (gap == 0.0 and counts[N_ACTIVE] == 0):  # no row is left: ends whatever was read from a file
         counts[PHASE], counts[N_ACTIVE] = WHOLE, n
     limits[GAP], counts[PLACE] = 0.0, 0
 

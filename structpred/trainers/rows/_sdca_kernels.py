@@ -43,7 +43,7 @@ def end_sweep(counts, limits, n):
     if counts[PHASE] == WHOLE:
         counts[PHASE] = OVER
         limits[SETTLED] = 0.1 * min(limits[SETTLED], spread)
-    elif spread <= limits[SETTLED]:
+    elif spread <= limits[SETTLED] or (spread == 0.0 and counts[N_ACTIVE] == 0):  # no row is left, whatever was read from a file
         counts[PHASE], counts[N_ACTIVE] = WHOLE, n
     limits[TOP], limits[LOW], limits[GAP], counts[PLACE] = -np.inf, np.inf, 0.0, 0
 
