@@ -61,7 +61,7 @@ def bench_command(experiment: "Experiment") -> click.Command:
         click.Option(["--json", "as_json"], is_flag=True, help="All figures as one JSON object."),
         click.Option(
             ["--output", "-o"], metavar="FOLDER",
-            help="Keep what is done in this folder, and the figures; started again after a stop, the run goes on from there.",
+            help="Keep what is done in this folder, and the figures; started again after a stop, the run continues from there.",
         ),
         *(click.Option([f"--{name}"], is_flag=True, help=text) for name, text in experiment.switches.items()),
         *(

@@ -3,12 +3,14 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import product
+from typing import Any, cast
 
 import numpy as np
 
 from structpred.core.weights import Vector
 from structpred.evaluation.multilabel import evaluate_multilabel
+from structpred.experiments.claims import PRINTED
 from structpred.experiments.slack_comparisons import judged, multilabel_task
 from structpred.io.multilabel.data import MultiLabelData
 from structpred.objectives.margin import MarginRescaling
@@ -27,13 +29,13 @@ RUNS = [(trainer, search) for trainer in ("n_slack", "sgd") for search in SEARCH
 
 @dataclass(frozen=True)
 class Point:
-    """After a pass. seconds: CPU time of training. objective: of slack rescaling. gap: how far above the bound, as a share."""
+    """After a pass. seconds: CPU time of training. objective: of slack rescaling. error: how far that is above the bound."""
 
     passes: int
     queries: int
     seconds: float
     objective: float
-    gap: float
+    error: float
     accuracy: float
 
 
@@ -80,6 +82,9 @@ def converge(data: str, some: MultiLabelData, test: MultiLabelData, lam: float, 
         labels = [tested.oracle.argmax(tested.scores(w, i), tested.shapes[i]) for i in range(len(test))]
         return truth.primal(w), evaluate_multilabel(test, np.array(labels, np.uint8)).accuracy
 
+    first = task.take([0])
+    for one, form in product((NSlackCuttingPlane(), SGD()), (MarginRescaling(), SlackRescaling())):
+        train(Problem(first, cast(Surrogate, form), lam), one, RunSettings(max_iter=1))  # kernels are compiled off the clock
     for trainer, search in RUNS:
         surrogate: Surrogate = MarginRescaling() if search == "margin" else _Counted(search)
         rows: list[tuple[int, float, float, float]] = []
@@ -97,7 +102,7 @@ def converge(data: str, some: MultiLabelData, test: MultiLabelData, lam: float, 
         bound = max(bound, 0.0 if search == "margin" else certificate.dual or 0.0)
         found.append((f"{trainer}, {search}", certificate.relative_gap, rows))
     courses = [
-        Course(name, gap, [Point(k, q, s, value, value / bound - 1.0, acc) for k, (q, s, value, acc) in enumerate(rows, 1)])
+        Course(name, gap, [Point(k, q, s, value, value - bound, acc) for k, (q, s, value, acc) in enumerate(rows, 1)])
         for name, gap, rows in found
     ]
     return Convergence(data, len(task), lam, bound, courses)
@@ -113,14 +118,18 @@ def convergence_lines(table: Convergence) -> list[str]:
     ends = {one.solver: one.points[-1] for one in table.courses}
     for one in table.courses:
         end, certified = ends[one.solver], "" if one.certified is None else f"{100 * one.certified:.2g} %"
-        figures = f"{end.passes:>11}{end.queries:>11}{end.seconds:>11.2f}{end.objective:>11.4f}{100 * end.gap:>9.2f} %"
+        figures = (
+            f"{end.passes:>11}{end.queries:>11}{end.seconds:>11.2f}{end.objective:>11.4f}{100 * end.error / table.bound:>9.2f} %"
+        )
         lines.append(f"{one.solver:<20}{figures}{certified:>11}{end.accuracy:>11.4f}")
     angular, old = ends["n_slack, angular"].objective, ends["n_slack, sarawagi"]
     others = min(ends[f"n_slack, {search}"].objective for search in SEARCHES[1:-1])
-    lines.append(judged("cutting planes end lower with angular search", angular < others, f"{angular:.4f}, {others:.4f}"))
+    lines.append(
+        PRINTED + judged("cutting planes end lower with angular search", angular < others, f"{angular:.4f}, {others:.4f}")
+    )
     points = next(one.points for one in table.courses if one.solver == "sgd, angular")
     for what in ("seconds", "queries"):
         shares = [getattr(point, what) / getattr(old, what) for point in points if point.objective <= old.objective]
         claim = f"SGD with angular search comes as low as cutting planes with Sarawagi's in a tenth of the {what}"
-        lines.append(judged(claim, min(shares, default=1.0) <= 0.1, f"{shares[0]:.2f} of them" if shares else "never"))
+        lines.append(PRINTED + judged(claim, min(shares, default=1.0) <= 0.1, f"{shares[0]:.2f} of them" if shares else "never"))
     return lines

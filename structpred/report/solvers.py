@@ -14,12 +14,14 @@ _MARKS = "osv^D<>.x"
 def solver_curves(tables: Sequence[Mapping[str, Any]], path: str | os.PathLike[str]) -> None:
     """Draw, for each table, err_t, the gap (both logarithmic) and the test accuracy against passes and seconds, a line a solver.
 
-    tables: mappings with `data`, `lam` and `courses`, each of these with `solver` and `points` of passes, seconds, error, gap and
-    accuracy. Raises ParameterError for a path that ends neither in .png nor in .svg.
+    tables: mappings with `data`, `lam` and `courses`, each of these with `solver` and `points` of passes, seconds, error and
+    accuracy, and of the gap where it was looked at. Raises ParameterError for a path that ends neither in .png nor in .svg.
     """
-    figure = figures.new_figure(21.6, 3.4 * len(tables), path)
-    axes = figure.subplots(len(tables), 6, squeeze=False)
-    panels = [(x, y) for y in ("error", "gap", "accuracy") for x in ("passes", "seconds")]
+    known = [point for table in tables for course in table["courses"] for point in course["points"]]
+    drawn = [y for y in ("error", "gap", "accuracy") if all(y in point for point in known)]
+    panels = [(x, y) for y in drawn for x in ("passes", "seconds")]
+    figure = figures.new_figure(3.6 * len(panels), 3.4 * len(tables), path)
+    axes = figure.subplots(len(tables), len(panels), squeeze=False)
     for row, table in zip(axes, tables, strict=True):
         for ax, (x, y) in zip(row, panels, strict=True):
             _panel(ax, table["courses"], x, y)
