@@ -54,7 +54,7 @@ def test_learning_in_pieces_keeps_to_the_regulariser() -> None:
         lambda model: model.partial_fit(X, y),
         lambda model: model.fit_stream(lambda: zip(X, y, strict=True), ["a", "b"]),
     ):
-        with pytest.raises(MissingCapabilityError, match=r"Trainers for L1: .*owlqn"):
+        with pytest.raises(MissingCapabilityError, match=r"Trainers for L1: .*proximal"):
             fit(ChainLabeler("perceptron", regulariser="l1"))
     model = ChainLabeler("perceptron").partial_fit(X, y).set_params(regulariser="l1")
     with pytest.raises(ParameterError, match="regulariser, C and n_total must stay"):
