@@ -14,6 +14,7 @@ import pytest
 from cli_helpers import Shell
 
 from structpred.distributed import Shards, fit, predict
+from structpred.distributed.cluster import closing_quietly
 from structpred.distributed.predict import Job, write_part
 from structpred.errors import ClusterError, DataError, ModelFileError, ParameterError
 from structpred.io.columns import ColumnCorpus
@@ -240,9 +241,10 @@ def cluster() -> Iterator[Any]:
     distributed = pytest.importorskip("distributed")
 
     settings = {"distributed.scheduler.allowed-failures": 1, "distributed.worker.daemon": False}
+    local = {"threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
     with (
         dask.config.set(settings),
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0") as started,
+        closing_quietly(distributed.LocalCluster(n_workers=2, **local)) as started,
         distributed.Client(started, set_as_default=False) as client,
     ):
         yield client

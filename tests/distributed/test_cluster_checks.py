@@ -1,12 +1,15 @@
 """What is checked of a cluster before any work begins on it."""
 
+import contextlib
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from structpred.distributed import cluster
-from structpred.distributed.cluster import check_cluster, check_memory, cluster_of, facts_here, local_cluster, workers_of
+from structpred.distributed.cluster import check_cluster, check_memory, cluster_of, facts_here, local_cluster
 from structpred.errors import ClusterError, ParameterError
 
 
@@ -101,15 +104,32 @@ def test_shards_that_no_memory_holds_are_refused_before_they_are_read() -> None:
     check_memory(workers, [Shard(10**6), object()])
 
 
+SEVEN = """
+from distributed import Client
+from structpred.distributed.cluster import workers_of
+
+with Client(processes=False, dashboard_address="127.0.0.1:0", n_workers=7, threads_per_worker=1) as client:
+    client.wait_for_workers(7)
+    found = workers_of(client)
+    assert sorted(found) == sorted(client.nthreads())
+    assert all(facts["memory_limit"] > 0 and facts["host"] for facts in found.values())
+    print(len(found), flush=True)
+"""
+
+
 def test_all_workers_are_known() -> None:
-    """Also the sixth and seventh: what they hold is counted, and no host compiles twice."""
-    pytest.importorskip("dask")
-    distributed = pytest.importorskip("distributed")
-    with distributed.Client(processes=False, dashboard_address="127.0.0.1:0", n_workers=7, threads_per_worker=1) as client:
-        client.wait_for_workers(7)
-        found = workers_of(client)
-        assert sorted(found) == sorted(client.nthreads())
-        assert all(facts["memory_limit"] > 0 and facts["host"] for facts in found.values())
+    """Also the sixth and seventh: what they hold is counted, and no host compiles twice.
+
+    Seven workers in one process may wait for each other for ever where the machine stands still while they start or end. So
+    they have a process of their own, which is given up then, and another one tries.
+    """
+    pytest.importorskip("distributed", reason="dask is not installed: pip install 'structpred[distributed]'")
+    for _ in range(5):
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child = subprocess.run([sys.executable, "-c", SEVEN], capture_output=True, text=True, timeout=120)
+            if "TimeoutError" not in child.stderr:
+                break
+    assert child.stdout.split() == ["7"], child.stderr
 
 
 def test_a_cluster_that_does_not_end_well_takes_no_result_along(

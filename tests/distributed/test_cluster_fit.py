@@ -17,7 +17,7 @@ import pytest
 from cluster_data import digest, labeler, small_shards
 
 from structpred.distributed import Shards, fit
-from structpred.distributed.cluster import local_cluster
+from structpred.distributed.cluster import closing_quietly, local_cluster
 from structpred.errors import CheckpointError, ClusterError, DataError, MissingCapabilityError, ParameterError
 from structpred.models import ChainLabeler
 
@@ -249,9 +249,9 @@ def test_a_cluster_with_tls_is_used_as_it_is(shards: Shards, bits: Callable[[str
     }
     security = distributed.Security(tls_ca_file=certificate, require_encryption=True, **ends)
     with (
-        distributed.LocalCluster(
+        closing_quietly(distributed.LocalCluster(
             n_workers=1, threads_per_worker=1, host="tls://127.0.0.1", dashboard_address="127.0.0.1:0", security=security
-        ) as cluster,
+        )) as cluster,
         distributed.Client(cluster.scheduler_address, security=security) as client,
     ):  # fmt: skip
         assert cluster.scheduler_address.startswith("tls://")

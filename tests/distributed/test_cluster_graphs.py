@@ -11,6 +11,7 @@ from cluster_data import digest
 from graph_cases import GRIDS, MORE, PATH, PATHS, graphs
 
 from structpred.distributed import Shards, fit, predict
+from structpred.distributed.cluster import local_cluster
 from structpred.errors import DataError
 from structpred.models import GraphLabeler
 from structpred.models.settings import resolve_trainer
@@ -122,10 +123,7 @@ def test_a_bad_shard_is_named(here: Any) -> None:
 def test_workers_never_show_in_the_bits(here: Any) -> None:
     """The bits are the same in one process, on one worker and on two."""
     data = shards(*GRIDS, WEIGHTS, [0, 3, 6, 9, 12])
-    with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0") as cluster,
-        distributed.Client(cluster) as client,
-    ):
+    with local_cluster(2) as cluster, distributed.Client(cluster) as client:
         for n_workers in (2, 1):
             cluster.scale(n_workers)
             client.wait_for_workers(n_workers)

@@ -9,6 +9,7 @@ import pytest
 from cluster_data import digest
 
 from structpred.distributed import Shards, fit
+from structpred.distributed.cluster import local_cluster
 from structpred.errors import DataError
 from structpred.models import ChainLabeler, DependencyParser, MultiLabelMRF
 
@@ -107,9 +108,6 @@ def test_a_run_with_missing_labels_resumes(here: Any, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_workers_never_show_where_labels_are_missing(here: Any) -> None:
     """The bits are the same in one process and on two workers."""
-    with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0") as cluster,
-        distributed.Client(cluster) as client,
-    ):
+    with local_cluster(2) as cluster, distributed.Client(cluster) as client:
         found = [digest(fit(ChainLabeler("lbfgs", max_iter=5), both(data), client=own)) for own in (here, client)]
         assert found[0] == found[1]

@@ -11,6 +11,7 @@ import pytest
 from cluster_data import digest
 
 from structpred.distributed import Shards, fit
+from structpred.distributed.cluster import local_cluster
 from structpred.io.treebanks.reader import read_treebank
 from structpred.models import DependencyParser
 
@@ -142,10 +143,7 @@ def test_ctrl_c_among_relations_keeps_both_stages(here: Any, path: Path) -> None
 def test_workers_never_show_in_heads_or_relations(here: Any, path: Path) -> None:
     """The bits of both stages are the same in one process and on two workers."""
     shards = Shards.of_file(path, 4, format="conllu")
-    with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0") as cluster,
-        distributed.Client(cluster) as client,
-    ):
+    with local_cluster(2) as cluster, distributed.Client(cluster) as client:
         for settings in ({}, {"trainer": "mira"}, {"prune": 1}, {"trainer": "mira", "prune": 1}):
             model = fit(parser(**settings), shards, client=client)
             assert digests(model) == digests(fit(parser(**settings), shards, client=here)), settings

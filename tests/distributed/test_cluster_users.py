@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from structpred.distributed.cluster import local_cluster, workers_of
+from structpred.distributed.cluster import closing_quietly, local_cluster, workers_of
 from structpred.errors import DependencyError
 
 distributed = pytest.importorskip("distributed", reason="dask is not installed: pip install 'structpred[distributed]'")
@@ -80,8 +80,9 @@ def test_no_other_user_is_let_in(client: Any) -> None:
 @pytest.mark.slow
 def test_another_user_is_let_in_where_nothing_is_locked() -> None:
     """The same process is answered by all of dask's own local cluster: what refuses it above is ours."""
+    settings = {"threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
     with (
-        distributed.LocalCluster(n_workers=1, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0") as cluster,
+        closing_quietly(distributed.LocalCluster(n_workers=1, **settings)) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):
         found = another_user(*places(client))

@@ -11,6 +11,7 @@ from shard_sums import Sharded, n_total, sums
 
 from structpred import Instance
 from structpred.distributed import Shards, fit
+from structpred.distributed.cluster import local_cluster
 from structpred.errors import DataError, ParameterError
 from structpred.io.templates.arc_featurizer import ArcFeaturizer
 from structpred.models import (
@@ -198,10 +199,7 @@ def test_delayed_objects_and_bags_have_weights() -> None:
 @pytest.mark.slow
 def test_workers_never_show_in_weighted_runs(here: Any) -> None:
     """The bits are the same in one process and on two workers."""
-    with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0") as cluster,
-        distributed.Client(cluster) as client,
-    ):
+    with local_cluster(2) as cluster, distributed.Client(cluster) as client:
         for trainer in ("lbfgs", "bcfw", "n_slack"):
             found = [
                 digest(fit(ChainLabeler(trainer, C=1.0, max_iter=4), shards(weighted), client=own)) for own in (here, client)
