@@ -298,9 +298,11 @@ def observed_places(
         some, own = data.take(part), heads[picked(data.offsets, part)[0]]
         hashes = np.empty((some.n_words, len(templates)), np.uint32)
         hash_arcs(some.words, some.offsets, own, compiled.program, compiled.kinds, s.hashes, s.counts, s.tags, hashes)
-        marks[np.arange(len(templates)), hashes >> np.uint32(32 - n_bits)] = 1
-    marks[compiled.order] = marks.copy()
-    return np.packbits(marks, axis=1)
+        for row, column in zip(marks, hashes.T, strict=True):
+            row[column >> np.uint32(32 - n_bits)] = 1
+    places = np.empty((len(templates), 1 << (n_bits - 3)), np.uint8)
+    places[compiled.order] = np.packbits(marks, axis=1)
+    return places
 
 
 def bits_of(places: npt.NDArray[np.uint8], *, max_bits: int, room: float = 4.0) -> list[int]:

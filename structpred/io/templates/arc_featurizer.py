@@ -3,6 +3,7 @@
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -58,11 +59,19 @@ class ArcFeaturizer:
         """The root's, the unknown one, and those that were seen."""
         return len(self.tags) + 2
 
-    def transform(self, treebank: Treebank) -> AttributedSentences:
-        """The sentences as codes. Raises DataError for an empty sentence."""
+    def transform(self, treebank: Treebank, coded: AttributedSentences | None = None) -> AttributedSentences:
+        """The sentences as codes. Raises DataError for an empty sentence.
+
+        coded: the same sentences as a featurizer that may know other tags has them; where attributes agree, codes are taken over.
+        """
         if (empty := np.flatnonzero(treebank.lengths == 0)).size:
             raise DataError(f"sample {int(empty[0])}: the sentence has no words; there is nothing to parse")
         coarse = "xpos" if self.fine else "upos"
+        number = {tag: k + 2 for k, tag in enumerate(self.tags)}
+        if coded is not None and coded.names == self.present:
+            values, places = _numbered(getattr(treebank, coarse))
+            tags = np.array([number.get(value, 1) for value in values], np.int32)[places]
+            return replace(coded, tags=tags, n_tags=self.n_tags)
         columns = {"forms", coarse, *(_SOURCES[name][0] for name in self.present)}
         numbered = {column: _numbered(getattr(treebank, column)) for column in columns}
         codes = np.empty((len(self.present), treebank.n_words), np.uint32)
@@ -70,7 +79,6 @@ class ArcFeaturizer:
             values, places = numbered[_SOURCES[name][0]]
             row[:] = self._coded(name, values)[places]
         values, places = numbered[coarse]
-        number = {tag: k + 2 for k, tag in enumerate(self.tags)}
         tags = np.array([number.get(value, 1) for value in values], np.int32)[places]
         classes = np.array([word_class("x", value) for value in values], np.uint8)[places]
         values, places = numbered["forms"]

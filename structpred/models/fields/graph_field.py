@@ -309,8 +309,11 @@ class GraphField:
 def _with_bias(rows: Any, bias: float, width: int | None = None) -> Any:
     from scipy import sparse
 
-    matrix: Any = sparse.csr_array(np.asarray(rows, dtype=np.float64)) if not hasattr(rows, "tocsr") else rows.tocsr()
+    is_sparse = sparse.issparse(rows)
+    matrix: Any = rows.tocsr() if is_sparse else np.asarray(rows, dtype=np.float64)
     if width is not None and not matrix.shape[0]:
-        matrix = sparse.csr_array((0, width))
+        matrix = sparse.csr_array((0, width)) if is_sparse else np.zeros((0, width))
     constant: Any = np.full((matrix.shape[0], 1), bias)
-    return sparse.hstack((matrix, constant), format="csr") if bias else matrix
+    if not bias:
+        return matrix
+    return sparse.hstack((matrix, constant), format="csr") if is_sparse else np.hstack((matrix, constant))

@@ -4,7 +4,7 @@ import itertools
 import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
@@ -54,6 +54,7 @@ class Trees:
 
     kinds: whether training is projective; both answers where that is for all shards to decide. crossing: the sentences that
     projective training leaves out. pruned: the heads that are looked at, and how many of the true ones were among them.
+    known: the words of all data as codes, for each kind of trees that was asked for: every stage needs them.
     """
 
     treebank: Treebank
@@ -62,6 +63,7 @@ class Trees:
     crossing: npt.NDArray[np.bool_]
     whole: bool
     pruned: tuple[ArcCandidates, int] | None = None
+    known: dict[bool, AttributedSentences] = field(default_factory=dict)
 
     @classmethod
     def read(cls, X: Any, y: Any, projective: bool | None, single_root: bool, whole: bool) -> "Trees":
@@ -85,6 +87,13 @@ class Trees:
     def of(self, projective: bool) -> Treebank:
         """The sentences that are trained on."""
         return self._kept if projective else self.treebank
+
+    def coded(self, projective: bool, featurizer: ArcFeaturizer) -> AttributedSentences:
+        """The words of these as codes."""
+        found = featurizer.transform(self.of(projective), self.known.get(projective))
+        if self.whole:
+            self.known[projective] = found
+        return found
 
     def weights(self, projective: bool, sample_weight: Any) -> Floats:
         """Theirs. Raises DataError where there are no sentences."""
@@ -205,7 +214,8 @@ class ParserSharding(Sharding):
         """The task of trees, over all weights."""
         weights, candidates = data.weights(plan.projective, sample_weight), None if data.pruned is None else data.pruned[0]
         options = {"sample_weight": weights, "n_jobs": n_jobs}
-        return _task(plan, data.of(plan.projective), model.single_root, model.loss, candidates, **options)
+        coded = data.coded(plan.projective, plan.featurizer)
+        return _task(plan, data.of(plan.projective), coded, model.single_root, model.loss, candidates, **options)
 
     def dev_scorer(self, model: Any, plan: TreePlan, dev: Any) -> Callable[[Vector], float]:
         """The share of right heads on a held-out treebank."""
@@ -230,7 +240,7 @@ def _counts(model: Any, data: Trees, projective: bool) -> TreeCounts:
     present = attributes_of(treebank)
     looks = ArcFeaturizer(present=present if data.whole else ATTRIBUTES, fine=all(tag == "_" for tag in treebank.upos))
     templates = looks.usable(checked_settings(model))
-    places = observed_places(looks.transform(treebank), templates, heads)
+    places = observed_places(data.coded(projective, looks), templates, heads)
     related, missing = treebank.n_words - treebank.labels.count("_"), int((treebank.heads < 0).sum())
     hits = 0 if data.pruned is None else data.pruned[1]
     counts = len(treebank), treebank.n_words, missing, related, hits
@@ -238,9 +248,15 @@ def _counts(model: Any, data: Trees, projective: bool) -> TreeCounts:
 
 
 def _task(
-    plan: TreePlan, treebank: Treebank, single_root: bool, loss: Any, candidates: ArcCandidates | None, **options: Any
-) -> Task:  # fmt: skip
-    features = ArcFeatures(plan.featurizer.transform(treebank), plan.templates, plan.bits, candidates=candidates)
+    plan: TreePlan,
+    treebank: Treebank,
+    coded: AttributedSentences,
+    single_root: bool,
+    loss: Any,
+    candidates: ArcCandidates | None,
+    **options: Any,
+) -> Task:
+    features = ArcFeatures(coded, plan.templates, plan.bits, candidates=candidates)
     oracle, ruled = tree_oracle(plan.projective, single_root), ruled_arcs(treebank)
     return tree_task(features, filled_heads(treebank), oracle, resolve_loss(loss), ruled=ruled, **options)
 
@@ -251,7 +267,8 @@ def _completed(plan: TreePlan, single_root: bool, w: Vector, treebank: Treebank)
     rows = np.unique(np.repeat(np.arange(len(treebank)), treebank.lengths)[missing])
     if len(rows):
         some = treebank.take(rows)
-        task = _task(plan, some, single_root, "hamming", None)  # these keep all arcs, pruned or not
+        coded = plan.featurizer.transform(some)
+        task = _task(plan, some, coded, single_root, "hamming", None)  # these keep all arcs, pruned or not
         heads[missing] = completed_heads(task, w, filled_heads(some))[some.heads < 0]
     return heads
 
@@ -297,7 +314,7 @@ class RelationSharding(Sharding):
         """The arcs."""
         trees = Trees.read(X, y, self.projective, self.single_root, whole)
         treebank = trees.of(self.projective)
-        return Arcs(trees, self.featurizer.transform(treebank), self.heads(treebank))
+        return Arcs(trees, trees.coded(self.projective, self.featurizer), self.heads(treebank))
 
     def scanned(self, model: Any, data: Arcs) -> RelationScan:
         """Relations and features."""
@@ -311,7 +328,7 @@ class RelationSharding(Sharding):
         features = RelationFeatures(self.featurizer.usable(relation_templates()))
         counts = np.zeros(8 * scans[0].seen.shape[1], np.int64)
         for scan in scans:  # a shard counts no further than is asked for
-            counts += np.unpackbits(scan.seen, axis=1).sum(axis=0, dtype=np.int64)
+            counts += np.unpackbits(scan.seen, axis=1).sum(axis=0, dtype=np.min_scalar_type(len(scan.seen)))
         features = features.known_from(counts)
         encoder, input_ = LabelEncoder.fit([scan.labels for scan in scans]), NumericInput(max(len(features.slots), 1))
         return RelationPlan(features, ChainPlan(input_, encoder))
