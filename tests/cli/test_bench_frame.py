@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cli_helpers import hear_interrupts
 
 from structpred.experiments import claims
 from structpred.experiments.bmrm_lower_bound import BoundTable, LowerBound, lower_bound
@@ -147,7 +148,8 @@ print(Killed().shown(Killed().ran(Path(), wanted), as_json=False))
 
 def run_killed(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """The experiment above, in a process of its own."""
-    return subprocess.run([sys.executable, "-c", KILLED, str(folder), *arguments], capture_output=True, text=True, check=False)
+    command = [sys.executable, "-c", KILLED, str(folder), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=hear_interrupts)
 
 
 @pytest.mark.slow
