@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,6 +17,12 @@ settings.load_profile("untimed")
 # The matrices of tests are small: more threads of a numeric library would only wait for each other, and count as work.
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
+
+if "PYTEST_XDIST_WORKER" in os.environ and sys.platform != "win32":
+    import kernel_turns  # once it is known that each kernel is compiled by one worker alone
+
+    kernel_turns.take_turns()
+    pytest_runtest_logfinish, pytest_unconfigure = kernel_turns.end_turn, kernel_turns.leave
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -26,16 +26,23 @@ from structpred.storage.schema import Field, Record
 HERE = Path(__file__).parent
 
 
-@pytest.fixture(scope="module")
-def zoo(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Example, Bundle]]:
-    """A model of each kind, and what its file holds."""
-    found = {}
-    for name, make in KINDS.items():
-        path = tmp_path_factory.mktemp("zoo") / f"{name}.spz"
-        example = make()
+class Zoo(dict[str, tuple[Example, Bundle]]):
+    """A model of each kind and what its file holds, made when it is first asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __missing__(self, name: str) -> tuple[Example, Bundle]:
+        path, example = self.folder / f"{name}.spz", KINDS[name]()
         example.model.save(path)
-        found[name] = (example, read_bundle(path, kind="model"))
-    return found
+        self[name] = example, read_bundle(path, kind="model")
+        return self[name]
+
+
+@pytest.fixture(scope="module")
+def zoo(tmp_path_factory: pytest.TempPathFactory) -> Zoo:
+    """A model of each kind that a test asks for."""
+    return Zoo(tmp_path_factory.mktemp("zoo"))
 
 
 def tags_in_front(b: Bundle) -> None:
@@ -108,7 +115,7 @@ ATTACKS: dict[str, tuple[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", ATTACKS)
-def test_attacks_are_refused_before_anything_is_made(name: str, zoo: dict[str, tuple[Example, Bundle]], tmp_path: Path) -> None:
+def test_attacks_are_refused_before_anything_is_made(name: str, zoo: Zoo, tmp_path: Path) -> None:
     """Sizes, types and parts that do not agree are a ModelFileError that names the file, and 20 MB are never asked for."""
     kind, apply = ATTACKS[name]
     example, sound = zoo[kind]
@@ -126,9 +133,7 @@ def test_attacks_are_refused_before_anything_is_made(name: str, zoo: dict[str, t
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-def test_fields_bent_one_at_a_time(
-    kind: str, zoo: dict[str, tuple[Example, Bundle]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fields_bent_one_at_a_time(kind: str, zoo: Zoo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever one field, array or text becomes, loading and predicting raise nothing but our errors."""
     monkeypatch.setattr(storage, "write_atomic", write_plainly)
     example, sound = zoo[kind]
@@ -173,7 +178,7 @@ def undeclared(spec: Any, value: Any, where: str = "header") -> list[str]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_field_is_declared(kind: str, zoo: dict[str, tuple[Example, Bundle]]) -> None:
+def test_every_field_is_declared(kind: str, zoo: Zoo) -> None:
     """What is saved is what is declared: no field is written that the readers would not check."""
     bundle = zoo[kind][1]
     declared = estimators()[bundle.header["estimator"]]._HEADER
@@ -181,7 +186,7 @@ def test_every_field_is_declared(kind: str, zoo: dict[str, tuple[Example, Bundle
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_weights_that_are_not_finite_are_not_saved(kind: str, zoo: dict[str, tuple[Example, Bundle]], tmp_path: Path) -> None:
+def test_weights_that_are_not_finite_are_not_saved(kind: str, zoo: Zoo, tmp_path: Path) -> None:
     """A model whose training diverged is refused by save, in words that say what to do; no file is left."""
     model = copy.copy(zoo[kind][0].model)
     for value in (np.nan, np.inf):
@@ -193,7 +198,7 @@ def test_weights_that_are_not_finite_are_not_saved(kind: str, zoo: dict[str, tup
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_attribute_can_be_read(kind: str, zoo: dict[str, tuple[Example, Bundle]], tmp_path: Path) -> None:
+def test_every_attribute_can_be_read(kind: str, zoo: Zoo, tmp_path: Path) -> None:
     """`dir` and each public property of a model, fitted, loaded or new: a value, or an AttributeError."""
     example = zoo[kind][0]
     example.model.save(tmp_path / "m.spz")
@@ -204,7 +209,7 @@ def test_every_attribute_can_be_read(kind: str, zoo: dict[str, tuple[Example, Bu
     assert len(example.model.group_norms_) == len(example.model.group_names_)
 
 
-def test_a_setting_that_no_file_may_hold_is_refused_by_save(zoo: dict[str, tuple[Example, Bundle]], tmp_path: Path) -> None:
+def test_a_setting_that_no_file_may_hold_is_refused_by_save(zoo: Zoo, tmp_path: Path) -> None:
     """What reading would refuse is not written: the error names the setting."""
     model = copy.copy(zoo["chain_names"][0].model)
     model.n_jobs = 10**6
@@ -213,7 +218,7 @@ def test_a_setting_that_no_file_may_hold_is_refused_by_save(zoo: dict[str, tuple
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_weights_of_another_length_never_reach_compiled_code(kind: str, zoo: dict[str, tuple[Example, Bundle]]) -> None:
+def test_weights_of_another_length_never_reach_compiled_code(kind: str, zoo: Zoo) -> None:
     """Whatever replaces coef_, other than as many floats as the features ask for, is a DataError."""
     example = zoo[kind][0]
     model, w = copy.copy(example.model), example.model.coef_
