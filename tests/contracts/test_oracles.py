@@ -27,9 +27,10 @@ def cases() -> list[object]:
 @pytest.mark.parametrize("kind", cases(), ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)])
 def test_oracle_keeps_its_contract(kind: type[Oracle], seed: int) -> None:
-    """Exact, feasible, deterministic, batch equal to loop, optional methods right: against enumeration on its example shapes."""
-    report = check_oracle(kind(), seed=seed)
-    assert report.checked["no exceptions"] > 100
+    """Exact, feasible, deterministic, batch equal to loop, optional methods right: against enumeration on its example shapes; the
+    first seed draws few scores."""
+    report = check_oracle(kind(), n_random=20 if seed else 5, seed=seed)
+    assert report.checked["no exceptions"] > 50
 
 
 def test_the_known_oracles_are_discovered() -> None:
