@@ -66,7 +66,9 @@ def shards(function: Any) -> Shards:
     return Shards.of_functions([partial(function, rows) for rows in HALVES])
 
 
-@pytest.mark.parametrize("trainer", CERTIFIED)
+@pytest.mark.parametrize(
+    "trainer", [one if one in ("lbfgs", "n_slack", "oeg") else pytest.param(one, marks=pytest.mark.slow) for one in CERTIFIED]
+)
 def test_a_weight_of_two_is_the_sample_twice(here: Any, trainer: str) -> None:
     """With weights, with repeated samples, and in one process: the same optimum, as each gap proves."""
     models = [ChainLabeler(trainer, C=0.1, max_iter=300, tol=5e-3, check_every=5) for _ in range(3)]
