@@ -23,7 +23,7 @@ if "PYTEST_XDIST_WORKER" in os.environ and sys.platform != "win32":
     import kernel_turns  # once it is known that each kernel is compiled by one worker alone
 
     kernel_turns.take_turns()
-    pytest_runtest_logfinish, pytest_unconfigure = kernel_turns.end_turn, kernel_turns.leave
+    pytest_runtest_logfinish = kernel_turns.end_turn
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -5,6 +5,7 @@ a byte of one file, which the system frees when a process ends; where two proces
 of them compiles for itself.
 """
 
+import atexit
 import contextlib
 import fcntl
 import hashlib
@@ -56,6 +57,7 @@ def end_turn() -> None:
     fcntl.lockf(_FILE, fcntl.LOCK_UN)
 
 
+@atexit.register
 def leave() -> None:
-    """The last to leave takes the file along; who still has it open keeps it."""
+    """Take the file along; who still has it open keeps it."""
     _PATH.unlink(missing_ok=True)
