@@ -17,7 +17,7 @@ from structpred.oracles.multiclass import MulticlassOracle
 @pytest.mark.parametrize(("make", "rule"), ZOO, ids=[make.__name__ for make, _ in ZOO])
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_each_broken_oracle_is_found_and_its_rule_named(make: Callable[[], Oracle], rule: str, seed: int) -> None:
-    """The error names the oracle, the rule, the place, what was expected, what came and the likely cause; small shapes show it."""
+    """The error names the oracle, the rule, the place, what was expected, what came and the likely cause: on small shapes."""
     small = [shape for shape in make.example_shapes() if seed or make().n_parts(shape) <= 16]
     with pytest.raises(OracleError) as caught:
         check_oracle(make(), shapes=small, n_random=20 if seed else 5, seed=seed)

@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 
-from structpred.runtime.kernel_cache import KernelCache
-
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="locks are those of POSIX")
 
 
@@ -21,9 +19,9 @@ def test_a_kernel_that_another_process_compiles_is_awaited(tmp_path: Path, monke
     """Whoever comes second waits until the kernel is kept, and finds it; other kernels are nobody's business."""
     import kernel_turns
 
-    kept = tmp_path / "kernel"
-    monkeypatch.setattr(KernelCache, "load_overload", lambda self, sig, context: kept.read_text() if kept.exists() else None)
-    monkeypatch.setattr(KernelCache, "save_overload", lambda self, sig, data: kept.write_text(data))
+    kept, parent = tmp_path / "kernel", kernel_turns.Turns.__base__
+    monkeypatch.setattr(parent, "load_overload", lambda self, sig, context: kept.read_text() if kept.exists() else None)
+    monkeypatch.setattr(parent, "save_overload", lambda self, sig, data: kept.write_text(data))
     cache: Any = kernel_turns.Turns(some_kernel, tmp_path / "a.py", b"")
     mine = multiprocessing.get_context("fork").Event()
 
