@@ -95,6 +95,7 @@ def test_a_hierarchy_beside_the_data(shell: Shell, client: Any, labelled: Path, 
     assert all("1" in line.split("\t") for line in found if "3" in line.split("\t"))
 
 
+@pytest.mark.slow
 def test_a_run_that_is_continued_ends_in_the_same_weights(shell: Shell, client: Any, treebanks: Path, tmp_path: Path) -> None:
     """--resume continues a run on shards from its checkpoint and store, in both stages, as for sequence labellers."""
     run = ("parser", "train.conllu", "--trainer", "oeg", "--checkpoint", str(tmp_path / "c"))
@@ -118,12 +119,12 @@ def test_interrupted_in_either_stage(
     shell: Shell, client: Any, treebanks: Path, tmp_path: Path, stage: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The command that an interrupted run names ends in the weights of one that was not, and leaves no files behind."""
-    run = ("parser", "train.conllu", "--trainer", "oeg", "--max-iter", "3")
+    run = ("parser", "train.conllu", "--trainer", "oeg", "--max-iter", "2")
     train_on_shards(shell, client, treebanks, tmp_path / "whole.spz", *run)
     emit = Events.emit
 
     def stop(events: Events, event: str, **fields: Any) -> None:
-        if fields.get("stage") == stage and fields["passes"] == 2:
+        if fields.get("stage") == stage and fields["passes"] == 1:
             raise KeyboardInterrupt
         emit(events, event, **fields)
 
@@ -151,7 +152,7 @@ def with_missing(kind: str, corpus: Path, labelled: Path, treebanks: Path) -> tu
     return (treebanks / "train.conllu").read_text().replace("\t0\troot\t0:root", "\t_\t_\t_"), ("parser",)
 
 
-@pytest.mark.parametrize("kind", ["chain", "multilabel", "parser"])
+@pytest.mark.parametrize("kind", ["chain", "multilabel", pytest.param("parser", marks=pytest.mark.slow)])
 def test_labels_that_are_missing(
     shell: Shell, client: Any, corpus: Path, labelled: Path, treebanks: Path, tmp_path: Path, kind: str
 ) -> None:

@@ -16,13 +16,23 @@ def test_the_plain_oracle_keeps_its_contract() -> None:
     check_oracle(PlainChain())
 
 
+def kinds() -> list[object]:
+    """Precision, weights and loss: in the fast suite every two of them together, in the slow one all three."""
+    names = {np.float32: "float32", np.float64: "float64"}
+    return [
+        pytest.param(
+            dtype, weighted, COSTS if costs else None, id=f"{'costs' if costs else 'hamming'}-{weighted}-{names[dtype]}",
+            marks=[pytest.mark.slow] if (dtype is np.float32) ^ weighted ^ costs else [],
+        )
+        for costs in (False, True) for weighted in (False, True) for dtype in names
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("trainer", TRAINERS)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("loss", [Hamming(), LabelCosts(COSTS)], ids=["hamming", "costs"])
-def test_plain_and_compiled_agree_to_the_last_bit(trainer, dtype, weighted, loss) -> None:
+@pytest.mark.parametrize(("dtype", "weighted", "costs"), kinds())
+def test_plain_and_compiled_agree_to_the_last_bit(trainer, dtype, weighted, costs) -> None:
     """Weights and dual values are bit-identical; so are they where the compiled oracle is used without its compiled steps."""
-    options = {"dtype": dtype, "weighted": weighted, "loss": loss}
+    options = {"dtype": dtype, "weighted": weighted, "loss": LabelCosts(costs) if costs else Hamming()}
     tasks = [
         chain_task(1, **options),
         chain_task(1, oracle=PlainChain(), **options),
