@@ -97,6 +97,7 @@ def test_pipelines_are_saved_with_their_models(name: str, models: Path, tmp_path
         assert other.to_json() == doc.to_json()
 
 
+@pytest.mark.slow
 def test_spacy_finds_the_component(models: Path, tmp_path: Path) -> None:
     """Where the entry points of pyproject.toml are installed, spaCy finds the component by itself, and loads no models for it."""
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")

@@ -58,7 +58,7 @@ def test_no_other_number_of_rounds(here: Any, shards: Shards) -> None:
             fit(labeler("bcfw"), shards, client=here, every=every)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("trainer", ["bcfw", "oeg"])
+@pytest.mark.parametrize("trainer", ["bcfw", pytest.param("oeg", marks=pytest.mark.slow)])
 def test_states_are_stored_in_every_third_round(
     here: Any, shards: Shards, bits: Callable[[str], str], runs: list[int], tmp_path: Path, trainer: str
 ) -> None:
@@ -78,7 +78,8 @@ def test_states_are_stored_in_every_third_round(
         fit(labeler(trainer, max_iter=ROUNDS, checkpoint=path, resume=True), shards, client=here, every=2)
 
 
-@pytest.mark.parametrize("most", [0.5, 0.9])  # of its memory is in use: a worker keeps no states, or no shards either
+# of its memory is in use: a worker keeps no states, or no shards either
+@pytest.mark.parametrize("most", [pytest.param(0.5, marks=pytest.mark.slow), 0.9])
 def test_states_that_are_lost_are_made_again(
     here: Any, shards: Shards, bits: Callable[[str], str], runs: list[int], monkeypatch: pytest.MonkeyPatch, most: float
 ) -> None:
