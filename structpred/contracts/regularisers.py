@@ -17,6 +17,8 @@ from structpred.errors import MissingCapabilityError, RegulariserError
 #: sizes of the groups of weights: one weight, several groups, an empty one among them
 SIZES = ((1,), (3, 4), (2, 0, 5, 1))
 STEPS = (0.1, 1.0, 7.0)
+#: passes under fixed weights after which scales do not move any more
+SETTLED = 300
 
 
 def check_regulariser(
@@ -276,26 +278,48 @@ class _Case:
             )
 
     def examine_rescale(self, dual_map: DualMap) -> None:
-        """New scales are such as a dual map may have, and their quadratic is never below r."""
-        scale, memory = dual_map.scale, self.examiner.call("first_memory", self.where, len(dual_map.scale))
+        """Scales fit the dual map; for r of degree two their quadratic is never below r. Where they settle under fixed w, so that
+        training can end there, the u of w is a slope of r, of any degree.
+        """
+        now, memory = dual_map, self.examiner.call("first_memory", self.where, len(dual_map.scale))
         for _ in range(5):
-            squares = self.rng.exponential(size=len(scale))
-            found = self.examiner.call("rescale", self.where, scale, memory, squares)
-            cause = "scales alone: what it remembers of earlier passes comes with them, an array of one row per group"
-            fits = isinstance(found, tuple) and len(found) == 2 and _remembers(found[1], memory)
-            self.examiner.insist("rescale", fits, self.where, "rescale to give (scales, memory)", kind_of(found), cause)
-            scale, memory = found
-            changed = dual_map._replace(scale=scale)
-            fault = changed.fault(self.dim)
-            cause = "a division by zero, or a rule that goes below 0"
-            self.examiner.insist("rescale", fault is None, self.where, "rescale to give one scale >= 0 per group", fault, cause)
+            now, memory = self.rescaled(now, memory, self.rng.exponential(size=len(now.scale)))
             w = self.rng.normal(size=self.dim)
-            value, quadratic = self.value(w), changed.value([w])
+            value, quadratic = self.value(w), now.value([w])
             square = np.isclose(self.value(2.0 * w), 4.0 * value)  # else r is the least of quadratics and constants
             ok = not square or value <= quadratic + 1e-9 * (1.0 + abs(value))
             cause = "scales that are not normalised: r(w) is the least of w^2 / (2 s) over all scales that are allowed"
             expected = f"value(w) of at most the sum of w^2 / (2 s), {quadratic:.9g}"
             self.examiner.expect("rescale", ok, self.where, expected, f"{value:.9g}", cause)
+        w, before = dual_map.prox(self.point(), 0.0), np.zeros(1)
+        for _ in range(SETTLED):
+            if np.abs(now.scale - before).max() <= 1e-10 * now.scale.max():
+                break
+            scale, low, high = now.expanded(self.dim)
+            u = np.divide(w, scale, out=np.zeros(self.dim), where=scale > 0.0)
+            u += np.where(w > 0.0, high, np.where(w < 0.0, low, np.clip(0.0, low, high)))
+            before = now.scale
+            now, memory = self.rescaled(now, memory, now.squares([u]))
+        else:
+            self.examiner.skip("rescale", f"scales that still move after {SETTLED} passes under fixed weights")
+            return
+        value, cause = self.value(w), "scales that do not come to |w| / (dr / d|w|): the gap of trainers stays open"
+        for y in (0.0 * w, 2.0 * w, *(w * np.exp(self.rng.normal(size=(4, self.dim))))):
+            tangent, other = value + float(u @ (y - w)), self.value(y)
+            ok = tangent <= other + 1e-4 * (abs(value) + abs(other))
+            expected = f"where scales settle, a tangent at w of at most value(y), {other:.9g}"
+            self.examiner.expect("rescale", ok, self.where, expected, f"{tangent:.9g}", cause)
+
+    def rescaled(self, dual_map: DualMap, memory: Any, squares: Floats) -> tuple[DualMap, Any]:
+        """(the map with new scales, memory), of the form that they must have."""
+        found = self.examiner.call("rescale", self.where, dual_map.scale, memory, squares)
+        cause = "scales alone: what it remembers of earlier passes comes with them, an array of one row per group"
+        fits = isinstance(found, tuple) and len(found) == 2 and _remembers(found[1], memory)
+        self.examiner.insist("rescale", fits, self.where, "rescale to give (scales, memory)", kind_of(found), cause)
+        changed = dual_map._replace(scale=found[0])
+        fault, cause = changed.fault(self.dim), "a division by zero, or a rule that goes below 0"
+        self.examiner.insist("rescale", fault is None, self.where, "rescale to give one scale >= 0 per group", fault, cause)
+        return changed, found[1]
 
 
 def _remembers(found: object, before: Floats) -> bool:

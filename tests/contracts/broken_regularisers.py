@@ -158,7 +158,21 @@ class ForgetsATerm(Composite):
         return super().terms()[:1]
 
 
+class SteeperScales(GroupLasso):
+    """Its scales settle where abs(u_k) is 2 mu."""
+
+    def slopes(self, norms):
+        return 2.0 * super().slopes(norms)
+
+
+class StiffScales(GroupLasso):
+    def rescale(self, scale, memory, squares):
+        return scale, memory
+
+
 BROKEN = [
+    (SteeperScales, "rescale", "the gap of trainers stays open"),
+    (StiffScales, "rescale", "the gap of trainers stays open"),
     (TooNear, "reach", "a factor left out"),
     (OtherGroupProx, "Proposition 1", "different functions"),
     (LooksAtEntries, "Proposition 1", "more than the groups' norms"),

@@ -36,6 +36,17 @@ def test_each_broken_regulariser_is_found_with_a_fitting_cause(kind, rule, cause
     assert re.search(cause, found[0].split("Likely cause: ")[1]), found[0]
 
 
+def test_scales_that_never_settle_are_not_judged() -> None:
+    """Where scales move on for ever under fixed weights, the rule on where they settle is skipped, with the reason."""
+
+    class Restless(GroupLasso):
+        def rescale(self, scale, memory, squares):
+            return scale * (1.1 if scale[0] < 4.0 else 0.1), memory
+
+    report = structpred.check_regulariser(Restless(), n_random=1)
+    assert "scales that still move after 300 passes" in str(report)
+
+
 def test_sums_are_examined_as_sums_for_all_groups() -> None:
     """Each of the three cases has four checks of the terms: none takes the last term of the case before for the sum."""
     report = structpred.check_regulariser(Composite(L2(), GroupLasso(0.5)))
