@@ -1,7 +1,7 @@
 """Slack rescaling, learnt weights of feature groups, known signs and partial labels in one model, under one gap.
 
-Labels that nobody gave are completed in rounds, which no bound covers: the problem is not convex. With the labels that the rounds
-end with it is, and the gap is that of this problem.
+Labels that nobody gave are completed in rounds, which no bound covers: the problem is not convex. With the labels that the model
+of the rounds predicts in their place it is, and the gap is that of this problem.
 """
 
 from itertools import product
