@@ -99,10 +99,7 @@ class SlackRescaling:
 
     def search(self, task: TaskLike, w: Vector, i: int, scale: Scale = 1.0, *, threshold: float | None = None) -> SearchResult:
         """The search for instance i at scale * w; with a threshold it may end as soon as no output has a Phi above it."""
-        return self._search(task, self.problem(task, w, i, scale), i, threshold)
-
-    def _search(self, task: TaskLike, problem: TaskProblem | StepProblem, i: int, threshold: float | None) -> SearchResult:
-        return self._searched(task, problem, i, threshold, self.method)
+        return self._searched(task, self.problem(task, w, i, scale), i, threshold, self.method)
 
     def _value(self, task: TaskLike, problem: TaskProblem | StepProblem, i: int) -> SearchResult:
         """The search without a slack."""
@@ -124,7 +121,7 @@ class SlackRescaling:
         bound > threshold unless that is so; a piece above the threshold is found if the search can find one.
         """
         problem = self.problem(task, w, i, scale)
-        result = self._search(task, problem, i, threshold)
+        result = self._searched(task, problem, i, threshold, self.method)
         if not result.phi > 0.0:
             return Step(SparseVector(np.empty(0, np.int64), np.empty(0)), 0.0, 0.0, _finite(result.upper_bound, 0.0))
         self._cache.keep(task, i, result.label)
