@@ -203,8 +203,8 @@ def words(folder: Path, most: int) -> tuple[Floats, Flags, list[str]]:
 
 
 def alignments(forms: Sequence[str]) -> Floats:
-    """Scores of local alignments with marks at both ends: 2 for a match, -1 for another letter or a gap; divided by the mean of
-    those of each string with itself.
+    """Scores of local alignments with marks at both ends: 2 for a match, -1 for another letter, -2 for the first letter of a gap
+    and -.5 for each other one; divided by the mean of those of each string with itself.
     """
     from structpred.experiments._alignment_kernels import align
 
@@ -212,7 +212,7 @@ def alignments(forms: Sequence[str]) -> Floats:
     codes = np.array([ord(letter) for form in marked for letter in form], dtype=np.int64)
     ends = np.cumsum([0, *map(len, marked)])
     out = np.empty((len(forms), len(forms)))
-    align(codes, ends, 2.0, 1.0, 1.0, out)
+    align(codes, ends, 2.0, 1.0, 2.0, 0.5, out)
     out /= out.diagonal().mean()
     return out
 

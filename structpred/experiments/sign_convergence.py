@@ -12,10 +12,11 @@ import numpy.typing as npt
 from scipy import sparse
 
 from structpred.experiments.experiment import data_file
-from structpred.experiments.linear_solvers import fit_liblinear, one_pass, read_rows
-from structpred.objectives.regularisers.l2 import L2, SignConstraints
+from structpred.experiments.linear_solvers import CLASSES, one_pass, read_binary, read_rows
+from structpred.objectives.regularisers.l2 import SignConstraints
 from structpred.objectives.scalar.margins import SmoothedHinge
 from structpred.rows.linear_task import LinearTask
+from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.pegasos import Pegasos
 from structpred.trainers.problem import Problem, Trainer
 from structpred.trainers.sdca import SDCA
@@ -53,9 +54,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Convergence:
-    """One data set. optimum: P(w*), at least; slack: how much more it may be. nanoseconds: solver -> per non-zero, in
-    one of the first twenty epochs.
-    """
+    """One data set. optimum: P(w*), at least; slack: how much more it may be."""
 
     data: str
     rows: int
@@ -64,14 +63,14 @@ class Convergence:
     optimum: float
     slack: float
     curves: Sequence[Curve]
-    nanoseconds: dict[str, float]
 
 
 def convergence(folder: Path, epochs: int, *, quick: bool = False) -> list[Convergence]:
-    """a9a, w8a, and a synthetic set of the size of Covtype; quick: a thousand rows of each."""
+    """a9a, w8a, a class of TMC2007 and of Enron, a synthetic set of the size of Covtype; quick: a thousand rows of each."""
     rng = np.random.default_rng(0)
     n = 1000 if quick else COVERTYPE[0]
     sets = {name: read_rows(data_file(folder / f"binary_{name}", name), None) for name in ("a9a", "w8a")}
+    sets |= {name: read_binary(folder, name)[0] for name in CLASSES}
     sets["covertype, synthetic"] = like_covertype(n, rng)
     found = []
     for name, (X, y) in sets.items():
@@ -94,39 +93,16 @@ def like_covertype(n: int, rng: np.random.Generator) -> tuple[Any, npt.NDArray[n
 def compared(name: str, X: Any, y: Any, epochs: int, rng: np.random.Generator) -> Convergence:
     """Solvers on one data set; the sign of each weight is -1, 0 or 1 with equal chances, as the paper does not name any."""
     task, signs = LinearTask(X, y), rng.integers(-1, 2, X.shape[1])
-    plain = Problem(task, SmoothedHinge(GAMMA), 1.0 / len(y), regulariser=L2())
     problem = Problem(task, SmoothedHinge(GAMMA), 1.0 / len(y), regulariser=SignConstraints(signs))
-    best, lower = reference(problem)
+    long = train(problem, SDCA(), RunSettings(REFERENCE[1], REFERENCE[0], 20, seed=1)).certificate
+    lower = long.dual or 0.0
     solvers: dict[str, Trainer] = {
         "SC-SDCA": SDCA(),
         "SC-Pegasos, k = 10": Pegasos(batch=10),
         "SC-Pegasos, k = 100": Pegasos(batch=100),
     }
     curves = [Curve(solver, *course(problem, trainer, epochs, lower, signs)) for solver, trainer in solvers.items()]
-    costs = {curve.solver: epoch_seconds(curve.points) for curve in curves}
-    costs["SDCA without signs"] = epoch_seconds(course(plain, SDCA(), min(epochs, 20), 0.0, 0 * signs)[0])
-    costs["liblinear's hinge"] = liblinear_seconds(X, y)
-    nanoseconds = {solver: 1e9 * seconds / len(task.values) for solver, seconds in costs.items()}
-    return Convergence(name, len(y), X.shape[1], len(task.values), lower, best - lower, curves, nanoseconds)
-
-
-def epoch_seconds(points: Sequence[Point]) -> float:
-    """The median of the first twenty epochs."""
-    return float(np.median(np.diff([0.0, *(point.seconds for point in points[:20])])))
-
-
-def reference(problem: Problem) -> tuple[float, float]:
-    """The objective of a long run of SC-SDCA, and its certified lower bound."""
-    trainer, rng = SDCA(), np.random.default_rng(1)
-    state, lower, primal = trainer.init_state(problem), -np.inf, np.inf
-    for k in range(REFERENCE[1]):
-        state = one_pass(problem, trainer, state, rng, k)
-        if k % 20 == 19:
-            value, bound = trainer.objective(problem, state)
-            primal, lower = min(primal, value), max(lower, bound)
-            if primal - lower <= REFERENCE[0] * primal:
-                break
-    return primal, lower
+    return Convergence(name, len(y), X.shape[1], len(task.values), lower, long.gap or 0.0, curves)
 
 
 def course(
@@ -146,11 +122,3 @@ def course(
         points.append(Point(k + 1, seconds, primal - lower, None if dual is None else primal - dual))
     w = trainer.weights(problem, state)
     return points, float((signs * w)[signs != 0].min(initial=np.inf)) + 0.0  # -0 is 0
-
-
-def liblinear_seconds(X: Any, y: npt.NDArray[np.int64], epochs: int = 3) -> float:
-    """What an early epoch of liblinear's dual coordinate descent (hinge, no signs) takes, before it leaves many rows out."""
-    least = {1: np.inf, 1 + epochs: np.inf}
-    for most in [*least] * 5:
-        least[most] = min(least[most], fit_liblinear(X, y, 1.0, most, 1e-12)[1])
-    return max(least[1 + epochs] - least[1], 0.0) / epochs
