@@ -134,8 +134,8 @@ def split(rows: Floats, positive: Flags, signs: Sequence[int], rng: np.random.Ge
     return found
 
 
-#: the C = 1/(lambda n) of which validation chooses, with signs and without; the paper names none
-STRENGTHS = (0.1, 1.0, 10.0, 100.0)
+#: the C = 1/(lambda n) of which validation chooses, with signs and without; the paper names none, and a larger one trains long
+STRENGTHS = (0.01, 0.1, 1.0, 10.0)
 #: so many of the most frequent words, and how many of them a part of speech must have to be a category
 WORDS, LEAST = 800, 40
 
@@ -170,22 +170,17 @@ class Pairwise:
     seconds: float
 
 
-def pairwise(folder: Path, repeats: int, most: int = WORDS, n_categories: int | None = None) -> list[Pairwise]:
-    """Both data sets, at most so many samples and categories of each."""
-    found, chosen = [], slice(n_categories)
-    for data, similarity, (values, table, names) in (
-        ("words", "Smith-Waterman", words(folder, most)),
-        ("yeast", "Gaussian", yeast(folder, most)),
-    ):
-        log.info("SVM-pairwise: %s", data)
-        start = time.process_time()
-        scores = compared(values, table[:, chosen], repeats)
-        categories = [_category(name, table[:, j], scores[:, j]) for j, name in enumerate(names[chosen])]
-        gains = (scores[..., 0] - scores[..., 1]).mean(axis=1)
-        spread = 1.96 * float(gains.std() if repeats < 2 else gains.std(ddof=1)) * (1.0 / repeats + 1.0) ** 0.5
-        gain, seconds = float(gains.mean()), time.process_time() - start
-        found.append(Pairwise(data, similarity, len(table), repeats, categories, gain, gain - spread, gain + spread, seconds))
-    return found
+def pairwise(folder: Path, repeats: int, data: str, most: int = WORDS, n_categories: int | None = None) -> Pairwise:
+    """One of SIMILARITIES, at most so many samples and categories of it."""
+    log.info("SVM-pairwise: %s", data)
+    start, (similarity, read) = time.process_time(), SIMILARITIES[data]
+    values, table, names = read(folder, most)
+    scores = compared(values, table[:, :n_categories], repeats)
+    categories = [_category(name, table[:, j], scores[:, j]) for j, name in enumerate(names[:n_categories])]
+    gains = (scores[..., 0] - scores[..., 1]).mean(axis=1)
+    spread = 1.96 * float(gains.std() if repeats < 2 else gains.std(ddof=1)) * (1.0 / repeats + 1.0) ** 0.5
+    gain, seconds = float(gains.mean()), time.process_time() - start
+    return Pairwise(data, similarity, len(table), repeats, categories, gain, gain - spread, gain + spread, seconds)
 
 
 def words(folder: Path, most: int) -> tuple[Floats, Flags, list[str]]:
@@ -223,6 +218,10 @@ def yeast(folder: Path, most: int) -> tuple[Floats, Flags, list[str]]:
     parts = [read_mulan(data_file(where, f"yeast-{part}.arff"), data_file(where, "yeast.xml")) for part in ("train", "test")]
     rows = sparse.csr_matrix(np.vstack([part.X.toarray() for part in parts])[:most])
     return RBF().fitted(rows)(rows, rows), np.vstack([part.Y for part in parts])[:most] > 0, list(parts[0].label_names)
+
+
+#: data -> what their similarities are, and who reads them with the categories
+SIMILARITIES = {"words": ("Smith-Waterman", words), "yeast": ("Gaussian", yeast)}
 
 
 def compared(values: Floats, table: Flags, repeats: int) -> Floats:

@@ -74,11 +74,11 @@ class Signs(Experiment):
         splits, repeats, epochs = (20, 1, 10) if wanted.quick else (wanted.numbers[name] for name in self.numbers)
         small = (200, 3) if wanted.quick else ()
         names = wanted.chosen(self.tables)
-        few = partial(few_samples, splits)
-        pairs, curves = partial(pairwise, folder, repeats, *small), partial(convergence, folder, epochs, quick=wanted.quick)
+        pairs = ("words", "yeast") if "pairwise" in names else ()
+        few, curves = partial(few_samples, splits), partial(convergence, folder, epochs, quick=wanted.quick)
         return SignFigures(
             wanted.kept("few-samples", list[FewSamples], few) if "few-samples" in names else None,
-            wanted.kept("pairwise", list[Pairwise], pairs) if "pairwise" in names else None,
+            [wanted.kept(f"pairwise-{one}", Pairwise, partial(pairwise, folder, repeats, one, *small)) for one in pairs] or None,
             wanted.kept("convergence", list[Convergence], curves) if "convergence" in names else None,
         )
 

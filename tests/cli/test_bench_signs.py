@@ -131,7 +131,7 @@ def test_each_C_is_chosen_inside_the_training_half(monkeypatch: pytest.MonkeyPat
     assert scores.tolist() == [[[0.75, 0.5]], [[0.75, 0.5]]]
     for first in (0, 6):  # four validations, then the two C
         tried, last = asked[first : first + 4], asked[first + 4 : first + 6]
-        assert {C for _, _, C in last} == {0.1, 100.0}
+        assert {C for _, _, C in last} == {0.01, 10.0}
         for kept, held, _ in tried:
             assert kept | held == last[0][0]
             assert not (kept | held) & last[0][1]
