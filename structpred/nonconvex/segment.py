@@ -1,5 +1,6 @@
 """F along a segment of weights, region by region: exact, piecewise quadratic."""
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,10 @@ _BEYOND = 1e-6
 
 
 class Piece(NamedTuple):
-    """J(p + t (q - p)) = a + b t + c t^2 for start <= t <= end, in one critical region. c <= 0."""
+    """J(p + t (q - p)) = a + b t + c t^2 for start <= t <= end, in one critical region. c <= 0.
+
+    h: (2, n), the decision values at both ends; they are affine between them.
+    """
 
     start: float
     end: float
@@ -21,37 +25,39 @@ class Piece(NamedTuple):
     b: float
     c: float
     region: Region
+    h: Floats
 
     def value(self, t: float) -> float:
         """J there."""
         return self.a + t * (self.b + t * self.c)
 
 
-def along(problem: SemiSupervisedProblem, p: Floats, q: Floats) -> list[Piece]:
+def along(problem: SemiSupervisedProblem, p: Floats, q: Floats) -> Iterator[Piece]:
     """The pieces of J = -F from p to q, one inner problem for each.
 
-    In a region the solution is affine in t, so it ends where a free point reaches a bound or another one the margin.
+    p, q: (u,), the weights of label +1, or (2, u), those of both labels, which need not sum to one: from s (p, 1 - p) to
+    (p, 1 - p) C2 rises from s times its value. In a region the solution is affine in t, so it ends where a free point reaches a
+    bound or another one the margin.
     ParameterError where no support vector is strictly between its bounds (`region_of`).
     """
-    pieces: list[Piece] = []
+    first, last = (np.stack([one, 1.0 - one]) if one.ndim == 1 else one for one in (p, q))
     t, inner = 0.0, None
     while t < 1.0:
         inside = min(t + _BEYOND, 1.0)
-        inner = problem.solve((1.0 - inside) * p + inside * q, start=inner, tol=1e-10)
+        plus, minus = weights = (1.0 - inside) * first + inside * last
+        inner = problem.solve(plus, minus, inner, tol=1e-10)
         region = region_of(problem, inner, tol=1e-8)
-        end = _end(region, p, q, inside)
+        end = 1.0 if inside == 1.0 else _end(region, weights, last, inside)
         at = np.array([t, 0.5 * (t + end), end])
-        c, b, a = np.polyfit(at - t, [region.solution((1.0 - x) * p + x * q).objective for x in at], 2)
-        pieces.append(Piece(t, end, a - b * t + c * t * t, b - 2.0 * c * t, c, region))
+        found = [region.solution(*((1.0 - x) * first + x * last)) for x in at]
+        c, b, a = np.polyfit(at - t, [one.objective for one in found], 2)
+        yield Piece(t, end, a - b * t + c * t * t, b - 2.0 * c * t, c, region, np.array([found[0].h, found[2].h]))
         t = end
-    return pieces
 
 
-def _end(region: Region, p: Floats, q: Floats, t: float) -> float:
+def _end(region: Region, weights: Floats, last: Floats, t: float) -> float:
     """Where the segment leaves the region after t, at most 1."""
-    if t == 1.0:
-        return t
-    here, there = _room(region, (1.0 - t) * p + t * q), _room(region, q)
+    here, there = _room(region, weights), _room(region, last)
     falls = there < np.minimum(0.0, here)
     shares = np.maximum(here[falls], 0.0) / (np.maximum(here[falls], 0.0) - there[falls])
     return min(1.0, t + (1.0 - t) * float(shares.min(initial=1.0)))
@@ -59,8 +65,8 @@ def _end(region: Region, p: Floats, q: Floats, t: float) -> float:
 
 def _room(region: Region, weights: Floats) -> Floats:
     """What is left to each bound of the free points and to each margin of the others; affine in the weights."""
-    upper, lower = region.problem.boxes(weights, 1.0 - weights)
-    found, s = region.solution(weights), region.free
+    upper, lower = region.problem.boxes(*weights)
+    found, s = region.solution(*weights), region.free
     beta, kink = found.beta[s], (upper - lower)[s]
     least, most = np.where(region.sides > 0.0, -lower[s], kink), np.where(region.sides > 0.0, kink, upper[s])
     rest, y = np.delete(np.arange(region.problem.n), s), region.problem.y
