@@ -2,7 +2,8 @@
 
 import gzip
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,13 @@ class Points:
     X: Floats
     y: Integers
     states: tuple[int, ...] = ()
+
+    def some(self, most: int | None) -> "Points":
+        """So many at random, or all."""
+        if most is None:
+            return self
+        chosen = np.random.default_rng(0).permutation(len(self.y))[:most]
+        return replace(self, X=self.X[chosen], y=self.y[chosen])
 
 
 @dataclass(frozen=True)
@@ -67,20 +75,22 @@ def two_spirals(n: int, seed: int = 0) -> Points:
     return Points(np.c_[t * np.cos(turned), t * np.sin(turned)] + SPIRAL_NOISE * rng.normal(size=(n, 2)), y.astype(np.int64))
 
 
-def waveforms(n: int, seed: int = 0) -> Points:
-    """Breiman's waveforms with 40 features: random mixtures of two of three triangles, one pair a class, 19 columns of noise.
+def waveforms(n: int, classes: int = 3, seed: int = 0) -> Points:
+    """Breiman's waveforms with 40 features: random mixtures of two triangles, one pair a class, 19 columns of noise.
 
-    Groups: the first class, and the two others.
+    Three classes are his: of three triangles, in groups of the first class and the two others. More have nine triangles, and the
+    classes are in groups by turns.
     """
     rng = np.random.default_rng(seed)
-    at = np.arange(1, 22)
-    triangles = np.array([np.maximum(6.0 - np.abs(at - centre), 0.0) for centre in (7, 15, 11)])
-    pairs = np.array([(0, 1), (0, 2), (1, 2)])
-    y = rng.integers(0, 3, n)
+    centres, at = np.array([7, 15, 11] if classes == 3 else range(3, 20, 2)), np.arange(1, 22)
+    triangles = np.maximum(6.0 - np.abs(at - centres[:, None]), 0.0)
+    pairs = np.array([*combinations(range(len(centres)), 2)][:classes])
+    y = rng.integers(0, classes, n)
     share = rng.uniform(size=(n, 1))
     waves = share * triangles[pairs[y, 0]] + (1.0 - share) * triangles[pairs[y, 1]]
     X = np.hstack([waves, np.zeros((n, 19))]) + rng.normal(size=(n, 40))
-    return Points(scaled(X), np.minimum(y, 1), (1, 2))
+    groups = np.minimum(y, 1) if classes == 3 else y % 2
+    return Points(scaled(X), groups, (1, 2) if classes == 3 else ((classes + 1) // 2, classes // 2))
 
 
 def coil(folder: Path) -> Points:

@@ -1,15 +1,19 @@
 """Models that are trained without being told all labels, their solvers, and runs of these on random partitions of a data set."""
 
 import logging
+import resource
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from structpred.errors import StructpredWarning
 from structpred.experiments.experiment import once
 from structpred.experiments.pdm_data import (
     Partition,
@@ -46,8 +50,8 @@ log = logging.getLogger("structpred.experiments")
 #: weights of labelled and of unlabelled points; that of points whose class has hidden parts; the paper's grid of sigma^2
 C1, C2, LATENT_C = 100.0, 1.0, 10.0
 SIGMAS = (8.0, 4.0, 2.0, 1.0, 0.5, 0.25, 0.125)
-#: more training rows than this have random features in place of the kernel matrix: so many
-MANY, FEATURES = 5_000, 1_000
+#: more training rows than this have random features in place of the kernel matrix: so many, and so many where classes are hidden
+MANY, FEATURES, LATENT_FEATURES = 5_000, 1_000, 250
 
 
 class Solvable(NamedTuple):
@@ -82,9 +86,9 @@ class Learner:
         return replace(self, solvers={name: one for name, one in self.solvers.items() if one.thrifty}, cost=1)
 
 
-def kernel_of(sigma2: float, n: int) -> Any:
-    """exp(-|x - x'|^2 / (2 sigma^2)) for n training rows: of many by random features."""
-    return RBF(0.5 / sigma2) if n <= MANY else RandomFeatures(FEATURES, gamma=0.5 / sigma2)
+def kernel_of(sigma2: float, n: int, hidden: bool = False) -> Any:
+    """exp(-|x - x'|^2 / (2 sigma^2)) for n training rows: of many by random features. hidden: for hidden classes."""
+    return RBF(0.5 / sigma2) if n <= MANY else RandomFeatures(LATENT_FEATURES if hidden else FEATURES, gamma=0.5 / sigma2)
 
 
 def semi_supervised(
@@ -102,7 +106,7 @@ def semi_supervised(
 
 def latent(points: Points, part: Partition, sigma2: float, solver: Any, seed: int) -> LatentSVM:
     """Trained with the groups, and with how many classes each has."""
-    kernel, states = kernel_of(sigma2, len(part.train)), dict(enumerate(points.states))
+    kernel, states = kernel_of(sigma2, len(part.train), hidden=True), dict(enumerate(points.states))
     model = LatentSVM(kernel, LATENT_C, states, solver=solver, random_state=seed)
     return model.fit(points.X[part.train], points.y[part.train])
 
@@ -169,9 +173,10 @@ TASKS = {
         Task("spiral", "two spirals", "D4", 2, lambda _, n: two_spirals(n)),
         Task("uspst", "uspst, digits 0 to 3, in place of robot", "D3", 10, lambda folder, _: uspst(folder)),
         Task("vowel", "vowel, classes in two groups", "D5", 1, lambda folder, _: vowel(folder), GROUPED),
-        Task("digits", "ten digits in two groups, in place of music", "D6", 1, lambda folder, _: digits(folder), GROUPED),
         Task("letters", "nine letters in two groups, in place of bank", "D7", 1, lambda folder, _: letters(folder), GROUPED),
         Task("wave", "waveforms, classes in two groups", "D8", 1, lambda _, n: waveforms(n), GROUPED),
+        Task("digits", "ten digits in two groups, in place of music", "D6", 1, lambda folder, _: digits(folder), GROUPED),
+        Task("waveforms", "waveforms of 30 classes in two groups", "D8", 1, lambda _, n: waveforms(250 * n, 30), GROUPED),
     )
 }
 
@@ -191,7 +196,9 @@ class Plan:
 
 @dataclass(frozen=True)
 class Outcome:
-    """One solver on one partition. error: the share of wrong test rows; seconds: CPU time of fit; level: what is proven."""
+    """One solver on one partition. error: the share of wrong test rows; seconds: CPU time of fit; level: what is proven;
+    megabytes: the most memory that the process had until then.
+    """
 
     solver: str
     objective: float
@@ -199,13 +206,15 @@ class Outcome:
     seconds: float
     level: str
     n_inner: int
+    megabytes: float = 0.0
 
 
 @dataclass(frozen=True)
 class Runs:
     """All solvers on all partitions of a task. points, trained, labelled: how many; outcomes: a list for each partition.
 
-    less_told: for each partition (what the solvers were told, solver, share of wrong test rows), by those of `JUDGED`.
+    less_told: for each partition (what the solvers were told, solver, share of wrong test rows, whether the model warned that its
+    labels make it worse), by those of `JUDGED`.
 
     Of more than `MANY` training rows the kernel is that of random features.
     """
@@ -215,15 +224,12 @@ class Runs:
     labelled: int
     sigma2: float
     outcomes: list[list[Outcome]]
-    less_told: Sequence[Sequence[tuple[str, str, float]]] = ()
+    less_told: Sequence[Sequence[tuple[str, str, float, bool]]] = ()
 
 
 def run_task(task: Task, folder: Path, plan: Plan, kept: Path | None) -> Runs:
     """Choose sigma^2, then train with every solver on every partition; what the folder `kept` holds is not done again."""
-    points = task.points(folder, plan.points)
-    if plan.most is not None:
-        some = np.random.default_rng(0).permutation(len(points.y))[: plan.most]
-        points = replace(points, X=points.X[some], y=points.y[some])
+    points = task.points(folder, plan.points).some(plan.most)
     parts = [partition(points.y, task.per_class, seed) for seed in range(plan.repeats)]
     learner = task.learner.for_rows(len(parts[0].train))
     budget = max(2, plan.budget // learner.cost)
@@ -237,11 +243,18 @@ def run_task(task: Task, folder: Path, plan: Plan, kept: Path | None) -> Runs:
     return Runs(len(points.y), len(parts[0].train), int(parts[0].labelled.sum()), sigma2, found, less_told)
 
 
-def _less(learner: Learner, points: Points, part: Partition, sigma2: float, budget: int, k: int) -> list[tuple[str, str, float]]:
-    """Errors of solvers that are told less of the hidden labels."""
-    chosen = [(told, name) for told in LESS_TOLD for name in JUDGED if name in learner.solvers]
-    models = [semi_supervised(points, part, sigma2, learner.solvers[name].make(budget), k, told) for told, name in chosen]
-    return [(*one, wrong(model, points, part.test)) for one, model in zip(chosen, models, strict=True)]
+def _less(
+    learner: Learner, points: Points, part: Partition, sigma2: float, budget: int, k: int
+) -> list[tuple[str, str, float, bool]]:
+    """Errors of solvers that are told less of the hidden labels, and whether models warn of them."""
+    found = []
+    for told, name in product(LESS_TOLD, [one for one in JUDGED if one in learner.solvers]):
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always", StructpredWarning)
+            model = semi_supervised(points, part, sigma2, learner.solvers[name].make(budget), k, told)
+        warned = any(issubclass(one.category, StructpredWarning) for one in said)
+        found.append((told, name, wrong(model, points, part.test), warned))
+    return found
 
 
 def chosen_sigma(learner: Learner, points: Points, parts: Sequence[Partition], budget: int) -> float:
@@ -274,7 +287,8 @@ def outcomes(learner: Learner, points: Points, part: Partition, sigma2: float, b
         model = learner.fit(points, part, sigma2, solvable.make(budget), seed)
         seconds = time.process_time() - start
         error = wrong(model, points, part.test)
-        found.append(asdict(Outcome(name, model.objective_, error, seconds, model.level_, model.n_inner_)))
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0
+        found.append(asdict(Outcome(name, model.objective_, error, seconds, model.level_, model.n_inner_, memory)))
     return found
 
 
