@@ -93,28 +93,13 @@ def waveforms(n: int, classes: int = 3, seed: int = 0) -> Points:
     return Points(scaled(X), groups, (1, 2) if classes == 3 else ((classes + 1) // 2, classes // 2))
 
 
-def coil(folder: Path) -> Points:
-    """Three objects of COIL-20, 72 images of each."""
-    return _first_classes(folder / "coil20", "coil20.npz", 3)
-
-
-def g50c(folder: Path) -> Points:
-    """Two normal distributions in 50 dimensions, 550 points."""
-    return _first_classes(folder / "ssl_lds", "g50c.npz", 2)
-
-
-def uspst(folder: Path) -> Points:
-    """The test part of USPS, digits 0 to 3."""
-    return _first_classes(folder / "ssl_lds", "uspst.npz", 4)
-
-
-def digits(folder: Path) -> Points:
+def digits(folder: Path, n: int = 0) -> Points:
     """The test part of USPS; groups: even and odd digits."""
-    points = _first_classes(folder / "ssl_lds", "uspst.npz", 10)
+    points = first_classes("ssl_lds/uspst.npz", 10, folder)
     return Points(points.X, points.y % 2, (5, 5))
 
 
-def letters(folder: Path) -> Points:
+def letters(folder: Path, n: int = 0) -> Points:
     """The first 1,500 images of nine letters, the most frequent of handwritten words; groups: by turns in the alphabet."""
     path = data_file(folder / "ocr_letters", "letter.data")
     chosen, rows, y = sorted("eainortls"), [], []
@@ -129,7 +114,7 @@ def letters(folder: Path) -> Points:
     return Points(scaled(np.array(rows)), np.array(y), (5, 4))
 
 
-def vowel(folder: Path) -> Points:
+def vowel(folder: Path, n: int = 0) -> Points:
     """Vowels, 990 of 11 classes; groups: the classes with odd numbers (6), and those with even ones (5)."""
     where = folder / "multiclass_vowel"
     paths = [data_file(where, f"vowel.{part}") for part in ("train", "test")]
@@ -140,8 +125,9 @@ def vowel(folder: Path) -> Points:
     return Points(scaled(table[:, :-1]), 1 - table[:, -1].astype(np.int64) % 2, (6, 5))
 
 
-def _first_classes(folder: Path, name: str, n_classes: int) -> Points:
-    path = data_file(folder, name)
+def first_classes(name: str, n_classes: int, folder: Path, n: int = 0) -> Points:
+    """All rows of the first classes of an npz file."""
+    path = data_file((folder / name).parent, Path(name).name)
     try:
         with np.load(path, allow_pickle=False) as data:
             X, given = data["X"].astype(np.float64), data["y"]

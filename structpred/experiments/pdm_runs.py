@@ -14,36 +14,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from structpred.errors import StructpredWarning
+from structpred.experiments import pdm_data as data
 from structpred.experiments.experiment import once
-from structpred.experiments.pdm_data import (
-    Partition,
-    Points,
-    coil,
-    digits,
-    g50c,
-    letters,
-    partition,
-    two_moons,
-    two_spirals,
-    uspst,
-    vowel,
-    waveforms,
-)
+from structpred.experiments.pdm_data import Partition, Points, partition
 from structpred.models import LatentSVM, SemiSupervisedSVM
 from structpred.models.kernels.functions import RBF
 from structpred.models.kernels.random_features import RandomFeatures
-from structpred.nonconvex.alternating import AlternatingOptimisation
-from structpred.nonconvex.annealing import Annealing
-from structpred.nonconvex.branch_and_bound import BranchAndBound
-from structpred.nonconvex.cccp import CCCP
-from structpred.nonconvex.gradient import GradientDescent
-from structpred.nonconvex.latent_gradient import LatentGradientDescent
-from structpred.nonconvex.latent_search import Alternation, DeterministicAnnealing, LatentPDM, SingleChanges
-from structpred.nonconvex.local_search import LocalSearch
-from structpred.nonconvex.pdm import PDM
-from structpred.nonconvex.pdm_rounds import PDMRounds
-from structpred.nonconvex.printed_pdm import PrintedPDM
-from structpred.nonconvex.staged import StagedSearch
+from structpred.nonconvex.latent_search import LatentSolver
+from structpred.nonconvex.search import Solver, solvers
 
 log = logging.getLogger("structpred.experiments")
 
@@ -55,29 +33,35 @@ MANY, FEATURES, LATENT_FEATURES = 5_000, 1_000, 250
 
 
 class Solvable(NamedTuple):
-    """How a solver is made for a budget of inner problems, and its column in the paper's tables.
+    """A solver's column in the paper's tables. thrifty: whether it needs no kernel matrix, and some tens of inner problems
+    suffice for it to say something of many rows."""
 
-    thrifty: whether it needs no kernel matrix, and some tens of inner problems suffice for it to say something of many rows.
-    """
-
-    make: Callable[[int], Any]
     method: str | None
     thrifty: bool = False
 
 
 @dataclass(frozen=True)
 class Learner:
-    """A kind of model. default: the default one of its solvers; chooser: the one that sigma^2 is chosen with.
-
-    C: as shown. cost: an inner problem counts as so many of the budget. fit: points, partition, sigma^2, solver, seed -> model.
+    """A kind of model. solvers: by name; parent: that of their classes. default: the default one; chooser: the one that sigma^2
+    is chosen with. C: as shown. cost: an inner problem counts as so many of the budget.
+    fit: points, partition, sigma^2, solver, seed -> model.
     """
 
     solvers: Mapping[str, Solvable]
+    parent: Any
     default: str
     chooser: str
     C: float
     cost: int
     fit: Callable[[Points, Partition, float, Any, int], Any]
+
+    def make(self, name: str, most: int) -> Any:
+        """The solver for a budget of inner problems. A number after its name is the paper's m, which PDM has in rounds."""
+        (word, _, degree), kinds = name.partition(" "), solvers(self.parent)
+        if not degree:
+            return kinds[word](max_inner=most)
+        kind = kinds[word] if hasattr(kinds[word], "degree") else kinds[f"{word}_rounds"]
+        return kind(max_inner=most, degree=float(degree))
 
     def for_rows(self, n: int) -> "Learner":
         """The same for n training rows: of many the thrifty solvers alone, each inner problem of which counts as one."""
@@ -113,33 +97,20 @@ def latent(points: Points, part: Partition, sigma2: float, solver: Any, seed: in
 
 UNLABELLED = Learner(
     {
-        "gradient": Solvable(lambda most: GradientDescent(most), "GD"),
-        "cccp": Solvable(lambda most: CCCP(most), "CCCP"),
-        "ao": Solvable(lambda most: AlternatingOptimisation(most), "AO", True),
-        "local_search": Solvable(lambda most: LocalSearch(most), "LCS", True),
-        "annealing": Solvable(lambda most: Annealing(most, steps=min(100, 1 + most // 3)), "IA", True),
-        "branch_and_bound": Solvable(lambda most: BranchAndBound(most), "BB"),
-        "printed_pdm 0.1": Solvable(lambda most: PrintedPDM(most, degree=0.1), "PDM1"),
-        "printed_pdm 0.2": Solvable(lambda most: PrintedPDM(most, degree=0.2), "PDM2"),
-        "pdm 0.1": Solvable(lambda most: PDMRounds(most, degree=0.1), "PDM1"),
-        "pdm 0.2": Solvable(lambda most: PDMRounds(most, degree=0.2), "PDM2"),
-        "pdm": Solvable(lambda most: PDM(most), None, True),
-        "staged": Solvable(lambda most: StagedSearch(most), None, True),
+        "gradient": Solvable("GD"), "cccp": Solvable("CCCP"), "ao": Solvable("AO", True), "local_search": Solvable("LCS", True),
+        "annealing": Solvable("IA", True), "branch_and_bound": Solvable("BB"), "printed_pdm 0.1": Solvable("PDM1"),
+        "printed_pdm 0.2": Solvable("PDM2"), "pdm 0.1": Solvable("PDM1"), "pdm 0.2": Solvable("PDM2"),
+        "pdm": Solvable(None, True), "staged": Solvable(None, True),
     },
-    "staged", "staged", C1, 1, semi_supervised,
+    Solver, "staged", "staged", C1, 1, semi_supervised,
 )  # fmt: skip
 #: alternating optimisation and CCCP are one algorithm here
 GROUPED = Learner(
     {
-        "gradient": Solvable(lambda most: LatentGradientDescent(most), "GD", True),
-        "cccp": Solvable(lambda most: Alternation(most), "CCCP", True),
-        "local_search": Solvable(lambda most: SingleChanges(most), "LCS", True),
-        "annealing": Solvable(lambda most: DeterministicAnnealing(most), None, True),
-        "pdm 0.1": Solvable(lambda most: LatentPDM(most, degree=0.1), "PDM1"),
-        "pdm 0.2": Solvable(lambda most: LatentPDM(most, degree=0.2), "PDM2"),
-        "pdm": Solvable(lambda most: LatentPDM(most), None, True),
+        "gradient": Solvable("GD", True), "cccp": Solvable("CCCP", True), "local_search": Solvable("LCS", True),
+        "annealing": Solvable(None, True), "pdm 0.1": Solvable("PDM1"), "pdm 0.2": Solvable("PDM2"), "pdm": Solvable(None, True),
     },
-    "pdm", "cccp", LATENT_C, 100, latent,
+    LatentSolver, "pdm", "cccp", LATENT_C, 100, latent,
 )  # fmt: skip
 
 
@@ -167,16 +138,16 @@ class Task:
 TASKS = {
     task.name: task
     for task in (
-        Task("moons", "two moons", "D1", 1, lambda _, n: two_moons(min(n, 200))),
-        Task("coil", "three objects of COIL-20", "D2", 2, lambda folder, _: coil(folder)),
-        Task("g50c", "g50c in place of robot", "D3", 25, lambda folder, _: g50c(folder)),
-        Task("spiral", "two spirals", "D4", 2, lambda _, n: two_spirals(n)),
-        Task("uspst", "uspst, digits 0 to 3, in place of robot", "D3", 10, lambda folder, _: uspst(folder)),
-        Task("vowel", "vowel, classes in two groups", "D5", 1, lambda folder, _: vowel(folder), GROUPED),
-        Task("letters", "nine letters in two groups, in place of bank", "D7", 1, lambda folder, _: letters(folder), GROUPED),
-        Task("wave", "waveforms, classes in two groups", "D8", 1, lambda _, n: waveforms(n), GROUPED),
-        Task("digits", "ten digits in two groups, in place of music", "D6", 1, lambda folder, _: digits(folder), GROUPED),
-        Task("waveforms", "waveforms of 30 classes in two groups", "D8", 1, lambda _, n: waveforms(250 * n, 30), GROUPED),
+        Task("moons", "two moons", "D1", 1, lambda _, n: data.two_moons(min(n, 200))),
+        Task("coil", "three objects of COIL-20", "D2", 2, partial(data.first_classes, "coil20/coil20.npz", 3)),
+        Task("g50c", "g50c in place of robot", "D3", 25, partial(data.first_classes, "ssl_lds/g50c.npz", 2)),
+        Task("spiral", "two spirals", "D4", 2, lambda _, n: data.two_spirals(n)),
+        Task("uspst", "uspst, digits 0 to 3, in place of robot", "D3", 10, partial(data.first_classes, "ssl_lds/uspst.npz", 4)),
+        Task("vowel", "vowel, classes in two groups", "D5", 1, data.vowel, GROUPED),
+        Task("letters", "nine letters in two groups, in place of bank", "D7", 1, data.letters, GROUPED),
+        Task("wave", "waveforms, classes in two groups", "D8", 1, lambda _, n: data.waveforms(n), GROUPED),
+        Task("digits", "ten digits in two groups, in place of music", "D6", 1, data.digits, GROUPED),
+        Task("waveforms", "waveforms of 30 classes in two groups", "D8", 1, lambda _, n: data.waveforms(250 * n, 30), GROUPED),
     )
 }
 
@@ -251,7 +222,7 @@ def _less(
     for told, name in product(LESS_TOLD, [one for one in JUDGED if one in learner.solvers]):
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always", StructpredWarning)
-            model = semi_supervised(points, part, sigma2, learner.solvers[name].make(budget), k, told)
+            model = semi_supervised(points, part, sigma2, learner.make(name, budget), k, told)
         warned = any(issubclass(one.category, StructpredWarning) for one in said)
         found.append((told, name, wrong(model, points, part.test), warned))
     return found
@@ -264,7 +235,7 @@ def chosen_sigma(learner: Learner, points: Points, parts: Sequence[Partition], b
     """
     if len(parts[0].train) > MANY:
         parts, budget = [_fewer(part) for part in parts], CHOOSING
-    solver = learner.solvers[learner.chooser].make(max(2, budget // 10))
+    solver = learner.make(learner.chooser, max(2, budget // 10))
     errors = [
         sum(wrong(learner.fit(points, part, sigma2, solver, k), points, part.validation) for k, part in enumerate(parts))
         for sigma2 in SIGMAS
@@ -282,9 +253,9 @@ def outcomes(learner: Learner, points: Points, part: Partition, sigma2: float, b
     """All solvers on one partition."""
     log.info("partition %d", seed)
     found = []
-    for name, solvable in learner.solvers.items():
+    for name in learner.solvers:
         start = time.process_time()
-        model = learner.fit(points, part, sigma2, solvable.make(budget), seed)
+        model = learner.fit(points, part, sigma2, learner.make(name, budget), seed)
         seconds = time.process_time() - start
         error = wrong(model, points, part.test)
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0
@@ -299,7 +270,7 @@ def wrong(model: Any, points: Points, rows: Any) -> float:
 
 def compiled() -> None:
     """Train once on a few points, so that no solver's seconds hold the compilation of kernels."""
-    points = replace(two_moons(20), states=(1, 2))
+    points = replace(data.two_moons(20), states=(1, 2))
     for learner in (UNLABELLED, GROUPED):
-        for solvable in learner.solvers.values():
-            learner.fit(points, partition(points.y, 1, 0), 0.5, solvable.make(10), 0)
+        for name in learner.solvers:
+            learner.fit(points, partition(points.y, 1, 0), 0.5, learner.make(name, 10), 0)

@@ -12,7 +12,8 @@ from structpred.nonconvex.search import Search, Solution, Solver
 
 @dataclass(frozen=True)
 class Annealing(Solver):
-    """C2 rises by a constant factor from `first` of its value in `steps` steps; after each, labels and classifier alternate.
+    """C2 rises by a constant factor from `first` of its value in `steps` steps, or a third of the budget; after each, labels and
+    classifier alternate.
 
     The published method follows the path without steps, from one change of a label to the next; small steps see the same changes.
     Ogawa, Imamura, Takeuchi & Sugiyama 2013.
@@ -28,7 +29,7 @@ class Annealing(Solver):
         p = search.supervised() if start is None else start
         whole, inner = search.problem, None
         try:
-            for share in np.geomspace(self.first, 1.0, self.steps):
+            for share in np.geomspace(self.first, 1.0, min(self.steps, 1 + self.max_inner // 3)):
                 search.problem = whole.with_C2(share * whole.C2)
                 p, inner = search.climb(p, inner)
                 if search.exhausted:
