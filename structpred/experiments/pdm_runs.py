@@ -29,7 +29,7 @@ log = logging.getLogger("structpred.experiments")
 C1, C2, LATENT_C = 100.0, 1.0, 10.0
 SIGMAS = (8.0, 4.0, 2.0, 1.0, 0.5, 0.25, 0.125)
 #: more training rows than this have random features in place of the kernel matrix: so many, and so many where classes are hidden
-MANY, FEATURES, LATENT_FEATURES = 5_000, 1_000, 250
+MANY, FEATURES, LATENT_FEATURES = 5_000, 1_000, 100
 
 
 class Solvable(NamedTuple):

@@ -1,5 +1,6 @@
 """Parametric dual maximisation with the level sets left out: probes wherever the inner problem has a solution."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -151,32 +152,38 @@ def open_labels(search: Search, inner: Inner, rng: np.random.Generator) -> Integ
     return (doubtful_probe if draw < _RAYS + _DOUBTFUL else lifted_probe)(search.problem, search.p, inner, rng)
 
 
-def along_ray(search: Search, anchor: Floats, rng: np.random.Generator) -> tuple[Floats, Inner]:
-    """The local maximum above the tangent of a probe on one of the anchor's rays."""
-    at_q = search.solve(boundary_probe(anchor, rng))
-    return search.climb(tangent_value(search.problem, at_q)[0], at_q)
-
-
 def probe(search: Search, anchor: Floats, rng: np.random.Generator) -> bool:
     """One probe from the best labels; whether it led to better ones."""
+    before, rates = search.objective, (0.0 if search.problem.u <= _MANY else 0.03, 0.03, 0.1, 0.2)
+    found = candidate(search, anchor, rng, rates, trees=search.problem.u <= _MANY)
+    if found is not None:
+        search.offer(*found)
+    return search.objective < before
+
+
+def candidate(
+    search: Search, anchor: Floats, rng: np.random.Generator, rates: Sequence[float], trees: bool
+) -> tuple[Floats, Inner, str] | None:
+    """The local maximum that a probe from the best labels leads to, and how; None where it leads to nothing better.
+
+    rates: how much faster labels grow than those that have one, by chance. trees: whether half of the time a small branch and
+    bound takes the place of growth, which offers what it finds by itself.
+    """
     problem, inner, before = search.problem, search.inner, search.objective
     assert inner is not None
     labels = open_labels(search, inner, rng)
-    if labels is None:
-        search.offer(*along_ray(search, anchor, rng), "ray")
-        return search.objective < before
+    if labels is None:  # the local maximum above the tangent of a probe on one of the anchor's rays
+        at_q = search.solve(boundary_probe(anchor, rng))
+        return *search.climb(tangent_value(problem, at_q)[0], at_q), "ray"
     at_q = search.solve((labels > 0).astype(float), (labels < 0).astype(float), start=inner, stop_at=before)
     if at_q.objective >= before:
-        return False  # however the open labels are filled in
+        return None  # however the open labels are filled in
     u, value = tangent_value(problem, at_q)
-    if value > -before:  # certainly better
-        search.offer(*search.climb(u, at_q), "tangent")
-    elif problem.u > _MANY or rng.random() < 0.5:
-        rate = rng.choice([0.0 if problem.u <= _MANY else 0.03, 0.03, 0.1, 0.2])
-        grown = grow(search, labels, at_q, rate, rng, before * SLACK)
-        if grown is not None:
-            search.offer(*search.climb(*grown), "grown")
-    else:
-        more = int(np.exp(rng.uniform(*np.log(_NODES))))
-        Tree(search, EXACT, labels, at_q, rng).run(min(search.max_inner, search.n_inner + more))
-    return search.objective < before
+    if value > -before:  # certainly better: Proposition 2
+        return *search.climb(u, at_q), "tangent"
+    if not trees or rng.random() < 0.5:
+        grown = grow(search, labels, at_q, rng.choice(rates), rng, before * SLACK)
+        return None if grown is None else (*search.climb(*grown), "grown")
+    more = int(np.exp(rng.uniform(*np.log(_NODES))))
+    Tree(search, EXACT, labels, at_q, rng).run(min(search.max_inner, search.n_inner + more))
+    return None

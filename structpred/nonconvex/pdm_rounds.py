@@ -2,16 +2,15 @@
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
 from structpred.core.types import Floats
 from structpred.errors import ParameterError
-from structpred.nonconvex.pdm import SLACK, along_ray, open_labels, tangent_value
-from structpred.nonconvex.problem import Inner
+from structpred.nonconvex.pdm import candidate
 from structpred.nonconvex.search import Search, Solution, Solver, random_labels
-from structpred.nonconvex.spreading import grow
 
 #: how much faster labels grow than those that have one, by chance
 _RATES = (0.03, 0.03, 0.1, 0.2)
@@ -45,27 +44,9 @@ class PDMRounds(Solver):
         for j in range(max(0, math.floor(math.log2(whole))), -1, -1):
             better, m = True, math.ceil(whole / 2**j)
             while better and not search.exhausted:
-                found = [_candidate(search, anchor, np.random.default_rng([seed, rounds, k])) for k in range(m)]
+                probe = partial(candidate, search, anchor, rates=_RATES, trees=False)
+                found = [probe(np.random.default_rng([seed, rounds, k])) for k in range(m) if not search.exhausted]
                 best = min(filter(None, found), key=lambda one: one[1].objective, default=None)  # i*
-                better = best is not None and search.offer(*best, "round")
+                better = best is not None and search.offer(best[0], best[1], "round")
                 rounds, probes = rounds + 1, probes + m
         return search.solution(rounds=rounds, probes=probes)
-
-
-def _candidate(search: Search, anchor: Floats, rng: np.random.Generator) -> tuple[Floats, Inner] | None:
-    """The local maximum that one probe leads to; None where it leads to nothing better, and for want of a budget."""
-    inner, before = search.inner, search.objective
-    assert inner is not None
-    if search.exhausted:
-        return None
-    labels = open_labels(search, inner, rng)
-    if labels is None:
-        return along_ray(search, anchor, rng)
-    at_q = search.solve((labels > 0).astype(float), (labels < 0).astype(float), start=inner, stop_at=before)
-    if at_q.objective >= before:
-        return None  # however the open labels are filled in
-    u, value = tangent_value(search.problem, at_q)
-    if value > -before:  # certainly better: Proposition 2
-        return search.climb(u, at_q)
-    grown = grow(search, labels, at_q, rng.choice(_RATES), rng, before * SLACK)
-    return None if grown is None else search.climb(*grown)
