@@ -25,7 +25,7 @@ from structpred.nonconvex.staged import StagedSearch
 DEGREES = (0.05, 0.1, 0.2, 0.4, 0.8)
 SETS = {"moons": 0.125, "coil": 2.0, "g50c": 0.25, "spiral": 2.0}
 #: the numbers of blocks that bounds are made of
-BLOCKS = (6, 12, 24)
+BLOCKS = (4, 6, 12, 24)
 
 
 @dataclass(frozen=True)
@@ -128,14 +128,14 @@ def exact(plan: Plan) -> Exact:
     changes = [np.sort(np.abs(np.linalg.eigvalsh(after - one))) for one, after in pairwise(hessians)]
     rank = max((float(one[-2] / max(one[-1], 1e-6)) for one in changes), default=0.0)
     rows = []
-    for solver in (StagedSearch(plan.budget), Annealing(), PathAnnealing(), BranchAndBound(plan.budget)):
+    for solver in (StagedSearch(plan.budget), Annealing(), PathAnnealing(), BranchAndBound(20 * plan.budget)):
         start, found = time.process_time(), solver.solve(problem)
         bound = solver.name == "branch_and_bound"
         value = found.lower_bound if bound else found.objective
         name = f"{solver.name}{', bound' if bound else ''}"
         rows.append(Found(name, value, found.n_inner, time.process_time() - start))
     for blocks in [m for m in BLOCKS if m <= problem.u]:
-        start, least = time.process_time(), block_bound(problem, blocks, max(1, plan.budget // 10))
+        start, least = time.process_time(), block_bound(problem, blocks, 5 * plan.budget)
         rows.append(Found(f"{blocks} blocks, bound", least.value, least.n_inner, time.process_time() - start))
     return Exact(len(hessians), rank, min(float(np.linalg.eigvalsh(one)[0]) for one in hessians), rows)
 

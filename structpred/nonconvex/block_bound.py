@@ -19,7 +19,7 @@ class BlockBound(NamedTuple):
     closed: bool
 
 
-def block_bound(problem: SemiSupervisedProblem, n_blocks: int, max_inner: int = 1_000, seed: int = 0) -> BlockBound:
+def block_bound(problem: SemiSupervisedProblem, n_blocks: int, max_inner: int = 10_000, seed: int = 0) -> BlockBound:
     """The bound that the concavity of J gives for a random partition of the unlabelled points into blocks B_1, ..., B_m.
 
     J(plus, minus), the least objective for weights of the labels +1 and -1, is a minimum of functions that are linear in the

@@ -134,7 +134,7 @@ def test_exact_paths_and_bounds() -> None:
     values = {row.method: row.value for row in found.rows}
     assert values["path_annealing"] == pytest.approx(values["annealing"], rel=0.05)
     bounds = [value for name, value in values.items() if "blocks" in name]
-    assert len(bounds) == 3
+    assert len(bounds) == 4
     assert values["branch_and_bound, bound"] < max(bounds) < values["staged"]
     assert exact_lines(found)[0].startswith(f"Two moons, F along a segment: {found.regions} regions")
 

@@ -26,10 +26,10 @@ def test_no_labels_are_below_it(balance: bool, seed: int) -> None:
 
 
 def test_it_bounds_where_branch_and_bound_cannot() -> None:
-    """Forty points and C2 = 1: nearly twice the bound of ten times as many inner problems of branch and bound."""
+    """Forty points and C2 = 1: nearly twice the bound of twice as many inner problems of branch and bound."""
     made, _ = problem(40, 1.0, 0.1)
     found = block_bound(made, 6)
-    tree = BranchAndBound(10 * found.n_inner).solve(made)
+    tree = BranchAndBound(2 * found.n_inner).solve(made)
     assert tree.level == "local"
     assert found.value > 1.7 * tree.lower_bound
     assert found.value < PDM(max_inner=500).solve(made).objective
