@@ -39,6 +39,8 @@ def block_bound(problem: SemiSupervisedProblem, n_blocks: int, max_inner: int = 
     >>> print(round(block_bound(problem, 1).value, 4), round(block_bound(problem, 2).value, 4))
     2.0 1.75
     """
+    if problem.kind != SemiSupervisedProblem.kind:
+        raise ParameterError(f"block_bound: expected unlabelled points, got {problem.kind}")
     if not 1 <= n_blocks <= max(1, problem.u):
         raise ParameterError(f"n_blocks: expected 1 to {problem.u}, the number of unlabelled points, got {n_blocks!r}")
     labelled, order = np.flatnonzero(problem.y != 0), np.random.default_rng(seed).permutation(problem.unlabelled)

@@ -7,6 +7,7 @@ import numpy as np
 
 from structpred.core.types import Floats
 from structpred.errors import ParameterError
+from structpred.nonconvex.block_bound import block_bound
 from structpred.nonconvex.branch_and_bound import whole_tree
 from structpred.nonconvex.gradient import GradientDescent
 from structpred.nonconvex.pdm import PDM, probe
@@ -32,21 +33,22 @@ class StagedSearch(Solver):
        larger steps, those of the start, of gradient descent, and of the labelled points' classifier. All climb.
     4. `PDM` from the start, apart from what was found so far, which may be a deep local optimum; then probes of the best, until
        the share `last` of the budget is left.
-    5. Branch and bound goes on where it was.
+    5. Branch and bound goes on where it was. Where it does not close, `blocks` blocks of points bound the objective from below
+    (`block_bound`): few of them bound it more, and take longer; 0: they do not.
 
     max_inner: the most inner problems; beside these as many small ones, and at least 10 coarse, for each
-    try of step 3.
+    try of step 3, and those of the blocks.
     """
 
     name: ClassVar[str] = "staged"
     first: float = 0.25
     last: float = 0.2
     coarse: int = 1_000
+    blocks: int = 0
 
     def _run(self, search: Search, rng: np.random.Generator, start: Floats | None) -> Solution:
-        if min(self.first, self.last) < 0.0 or self.first + self.last > 1.0 or self.coarse < 1:
-            expected = "first + last in [0, 1] and coarse >= 1"
-            raise ParameterError(f"StagedSearch: expected {expected}, got {self.first!r}, {self.last!r} and {self.coarse!r}")
+        if min(self.first, self.last, self.blocks) < 0.0 or self.first + self.last > 1.0 or self.coarse < 1:
+            raise ParameterError(f"StagedSearch: expected first + last in [0, 1], coarse >= 1 and blocks >= 0, got {self!r}")
         if search.problem.coarsens and search.problem.u <= self.coarse:
             for p in spread_labels(search.problem):
                 search.offer(*search.climb(p), "spread")
@@ -57,7 +59,10 @@ class StagedSearch(Solver):
         if tree.open:
             self._heuristics(search, rng, random_labels(search.problem, rng) if start is None else start)
         tree.run(self.max_inner)
-        return search.solution(tree.level, tree.bound(), nodes=tree.nodes)
+        bound = tree.bound()
+        if tree.open and self.blocks:
+            bound = max(bound, block_bound(search.problem, self.blocks).value)
+        return search.solution(tree.level, bound, nodes=tree.nodes)
 
     def _heuristics(self, search: Search, rng: np.random.Generator, start: Floats) -> None:
         """Stages 3 and 4."""

@@ -8,6 +8,8 @@ from structpred.errors import ParameterError
 from structpred.nonconvex.block_bound import block_bound
 from structpred.nonconvex.branch_and_bound import BranchAndBound
 from structpred.nonconvex.pdm import PDM
+from structpred.nonconvex.ramp import RampLossProblem
+from structpred.nonconvex.staged import StagedSearch
 
 
 @pytest.mark.parametrize("balance", [True, False])
@@ -33,6 +35,9 @@ def test_it_bounds_where_branch_and_bound_cannot() -> None:
     assert tree.level == "local"
     assert found.value > 1.7 * tree.lower_bound
     assert found.value < PDM(max_inner=500).solve(made).objective
+    without, given = (StagedSearch(max_inner=200, blocks=blocks).solve(made) for blocks in (0, 6))
+    assert (given.lower_bound, given.objective) == (found.value, without.objective)
+    assert without.lower_bound < given.lower_bound
 
 
 def test_a_small_budget_gives_a_true_bound() -> None:
@@ -44,3 +49,5 @@ def test_a_small_budget_gives_a_true_bound() -> None:
     for blocks in (0, 11):
         with pytest.raises(ParameterError, match="n_blocks: expected 1 to 10"):
             block_bound(made, blocks)
+    with pytest.raises(ParameterError, match="expected unlabelled points, got the ramp loss"):
+        block_bound(RampLossProblem(np.eye(2), np.array([1, -1]), 1.0, 2.0), 1)
