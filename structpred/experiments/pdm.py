@@ -239,7 +239,7 @@ def _claims_of_two(moons: Table, coil: Table) -> list[tuple[str, str, str, bool]
     errors = {to: [one.told[one.default][to] for one in (moons, coil)] for to in ("truth", *LESS_TOLD)}
     ratios = [one.runner_up[1] for one in (moons, coil)]
     least, far = "1.00, 1.03", "1.79, 2.35 times"
-    ours, theirs = shares["pdm 0.2"], shares["printed_pdm 0.2"]
+    theirs, ours, whole = (shares[name] for name in ("printed_pdm 0.2", "pdm 0.2", "staged"))
 
     def pair(values: Sequence[float], digits: int) -> str:
         return ", ".join(f"{value:.{digits}f}" for value in values)
@@ -247,14 +247,9 @@ def _claims_of_two(moons: Table, coil: Table) -> list[tuple[str, str, str, bool]
     def right(values: Sequence[float]) -> bool:
         return values[0] <= 0.2 and values[1] <= 1.1
 
-    given, none = errors["truth"], errors["none"]
+    given, none, both = errors["truth"], errors["none"], f"{pair(ours, 2)}; staged {pair(whole, 2)}"
     return [
-        (
-            "PDM is within 3 % of the least, moons and coil",
-            least,
-            f"{pair(ours, 2)}; repaired, class sizes given",
-            max(ours) <= 1.03,
-        ),
+        ("PDM is within 3 % of the least, moons and coil", least, both, max(ours) <= 1.03),
         ("the algorithm as printed is", least, pair(theirs, 2), max(theirs) <= 1.03),
         ("its errors there", ".2, 1.1 %", f"{pair(given, 1)} %; class sizes given", right(given)),
         ("its errors as the paper states the problem", ".2, 1.1 %", f"{pair(none, 1)} %", right(none)),
