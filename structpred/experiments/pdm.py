@@ -218,7 +218,7 @@ class ParametricDualMaximisation(Experiment):
             met = second.objective < first.objective and second.seconds > first.seconds
             found.append(("a larger m is better and slower, moons", "1.03, 16 s; 1.00, 35 s", ours, met))
             monotone, n = sum(one.monotone for one in figures.degrees), len(figures.degrees)
-            found.append(("Figure 2: m from 80 to 650", "", f"better and slower on {monotone} of {n} sets", monotone == n))
+            found.append(("Figure 2: m from 80 to 650", "", f"so on {monotone} of {n} sets", monotone == n))
         if "vowel" in rows:
             error = rows["vowel"][GROUPED.default].error
             found.append(("hidden classes, vowel: error", "1.7 %", f"{error:.1f} %", error <= 1.7))
@@ -228,7 +228,7 @@ class ParametricDualMaximisation(Experiment):
             found.append(("Figure 1: accuracy along a run", "48 to 98 % in 12 steps", ours, ends >= 98.0))
         if figures.exact:
             met = figures.exact.rank < 1e-6 and figures.exact.least > -1e-6
-            ours = f"{figures.exact.regions} regions of a segment, neighbours {'' if met else 'NOT '}rank one apart"
+            ours = f"{figures.exact.regions} regions, neighbours {'' if met else 'not '}rank one apart"
             found.append(("Theorem 2 (3), (4): F is difference-definite", "", ours, met))
         return [Claim("Zhou, Kang, Spanos 2017", *one) for one in found]
 
