@@ -9,11 +9,13 @@ import numpy.typing as npt
 
 from structpred.core.feature_map import FeatureMap
 from structpred.core.group_scales import GroupScales
-from structpred.core.sparse import SparseVector
+from structpred.core.sparse import SparseVector, coalesced
 from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector, check_length
 from structpred.data.ragged import Ragged
+from structpred.data.sequences import PackedSequences
 from structpred.features.fixed_scores import FixedScores
+from structpred.features.sequences import SequenceFeatures
 from structpred.runtime.lazy_names import later
 from structpred.task.function_space import FunctionSpace, Gram
 
@@ -24,12 +26,14 @@ _kernels = later("structpred.features._position_kernels")
 class PositionSequences(Ragged):
     """Sequences of which kernel values alone are known: a Gram matrix for each kernel, over all positions of all sequences.
 
-    offsets: sequence i has the positions from offsets[i] on. names: those of the kernels.
+    offsets: sequence i has the positions from offsets[i] on. names: those of the kernels. explicit: features of the positions
+    beside them, in blocks, or None.
     """
 
     grams: Sequence[Gram]
     offsets: Integers
     names: Sequence[str]
+    explicit: PackedSequences | None = None
 
     @property
     def n_tokens(self) -> int:
@@ -43,6 +47,8 @@ class PositionSequences(Ragged):
 
     def features(self, n_labels: int, fixed: FixedScores | None) -> "PositionFeatures":
         """The feature map of these sequences."""
+        if self.explicit is not None:
+            return MixedFeatures(self.grams, self.explicit, n_labels, self.names, fixed=fixed)
         return PositionFeatures(self.grams, self.offsets, n_labels, self.names, fixed=fixed)
 
 
@@ -105,3 +111,48 @@ class PositionFeatures(FeatureMap):
     def arrays(self) -> Sequence[npt.NDArray[Any]]:
         """The Gram matrices, and where sequences begin."""
         return [*self.space.arrays(), self.offsets, *(() if self.fixed is None else self.fixed.arrays())]
+
+
+class MixedFeatures(PositionFeatures):
+    """The same with explicit features beside the kernels: each block of `explicit` is a group of ordinary weights.
+
+    Behind the functions of the kernels the weights are the table of `SequenceFeatures`: features, start and stop, transitions.
+    """
+
+    def __init__(
+        self, grams: Sequence[Gram], explicit: PackedSequences, n_labels: int, names: Sequence[str], *,
+        dtype: npt.DTypeLike = np.float32, fixed: FixedScores | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(grams, explicit.offsets, n_labels, names, dtype=dtype, fixed=fixed)
+        self.explicit = SequenceFeatures(explicit, n_labels, dtype=dtype)
+        self.space = FunctionSpace(grams, n_labels, np.diff(self.explicit.groups).tolist())
+        self.dim, self.groups, self.group_names = self.space.dim, self.space.groups, [*names, *self.explicit.group_names]
+        self._ones = GroupScales(self.groups, np.ones(len(self.groups) - 1))
+
+    def with_kernel(self, gram: Gram) -> "MixedFeatures":
+        """The same sequences and explicit features with one kernel."""
+        return MixedFeatures([gram], self.explicit.data, self.n_labels, ["kernel"], dtype=self.dtype, fixed=self.fixed)
+
+    def group_scores(self, w: Vector, scales: GroupScales, i: int) -> Floats:
+        """What `scores` gives for the weights scales * w."""
+        check_length(w, self.dim)
+        K, (first, last) = len(self.space.grams), self.offsets[i : i + 2].tolist()
+        own = GroupScales(self.explicit.groups, scales.factors[K:])
+        out = self.explicit.group_scores(w[self.groups[K] :], own, i)
+        emissions = out[: (last - first) * self.n_labels].reshape(-1, self.n_labels)
+        for k in range(K):
+            emissions += scales.factors[k] * self.space.values(w, k)[:, first:last].T
+        return out
+
+    def adjoint(self, i: int, parts: Integers, counts: Floats) -> SparseVector:
+        """The joint features of sparse part counts."""
+        K, (first, last), (n, n_labels, _) = len(self.space.grams), self.offsets[i : i + 2].tolist(), self._sizes
+        some, rest = parts < (last - first) * n_labels, self.explicit.adjoint(i, parts, counts)
+        t, label = np.divmod(parts[some], n_labels)
+        places, values = coalesced((n_labels + label) * n + first + t, counts[some])
+        indices = [*(start + places for start in self.groups[:K]), self.groups[K] + rest.indices]
+        return SparseVector(np.concatenate(indices), np.concatenate((*[values] * K, rest.values)))
+
+    def arrays(self) -> Sequence[npt.NDArray[Any]]:
+        """The Gram matrices, where sequences begin, and the explicit features."""
+        return [*super().arrays(), *self.explicit.arrays()]

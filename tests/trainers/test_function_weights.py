@@ -4,17 +4,24 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from kernel_cases import both, functions
+from kernel_cases import N_LABELS, both, functions
 from training_cases import optimum
 
+from structpred.core.sparse import SparseVector
+from structpred.data.sequences import PackedSequences
 from structpred.errors import ParameterError
+from structpred.features.positions import MixedFeatures
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.regularisers.l1 import L1
 from structpred.objectives.regularisers.l2 import L2
 from structpred.objectives.regularisers.mkl import MKL
+from structpred.task.task import Task
+from structpred.trainers.blocks.function_weights import FunctionNorms
+from structpred.trainers.function_corrective import FunctionCorrective
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.online_mkl import OnlineMKL
+from structpred.trainers.problem import Problem
 from structpred.trainers.proximal import OnlineProximal
 
 
@@ -85,3 +92,52 @@ def test_single_weights_are_no_functions() -> None:
     """A regulariser that depends on more than norms is refused, with what to do."""
     with pytest.raises(ParameterError, match="a kernel knows norms of functions, not single weights; L1"):
         both(L1(0.1))
+
+
+def beside_features(kernel: Problem, x: np.ndarray) -> Problem:
+    """The problem with the first kernel, the linear one of the rows of x, as explicit features."""
+    task, own = kernel.task, kernel.task.features
+    n, d = x.shape
+    packed = PackedSequences(d * np.arange(n + 1), np.tile(np.arange(d), n), x.ravel(), own.offsets, d)
+    mixed = MixedFeatures(own.space.grams[1:], packed, N_LABELS, ["quadratic"], dtype=np.float64)
+    given = Task(mixed, task.oracle, task.labels, task.shapes, task.loss, sample_weight=task.sample_weight)
+    return Problem(given, kernel.surrogate, kernel.lam, regulariser=FunctionNorms(MKL(), mixed.space))
+
+
+@pytest.mark.parametrize("averaged", [False, True])
+def test_explicit_features_are_the_linear_kernel(averaged) -> None:
+    """Features beside a Gram matrix give the run of two Gram matrices: scores, bounds and weights of groups."""
+    _, kernel, maps = both(MKL())
+    mixed, settings = beside_features(kernel, maps[0]), RunSettings(max_iter=20)
+    grams, features = (train(one, OnlineProximal(averaged=averaged), settings) for one in (kernel, mixed))
+    assert (features.certificate.primal, features.certificate.dual) == pytest.approx(
+        (grams.certificate.primal, grams.certificate.dual), rel=1e-10
+    )
+    np.testing.assert_allclose(
+        features.report["group_weights"][:, [1, 0, 2, 3]], grams.report["group_weights"], rtol=1e-10, atol=1e-12
+    )
+    for i in range(len(kernel.task)):
+        expected = kernel.task.features.scores(grams.weights, i)
+        np.testing.assert_allclose(mixed.task.features.scores(features.weights, i), expected, atol=1e-10)
+
+
+def test_batch_training_beside_explicit_features() -> None:
+    """The certified optimum of features beside a Gram matrix is that of two Gram matrices."""
+    _, kernel, maps = both(MKL())
+    settings = RunSettings(max_iter=100, tol=1e-5)
+    grams, mixed = (train(one, FunctionCorrective(), settings) for one in (kernel, beside_features(kernel, maps[0])))
+    assert max(grams.certificate.relative_gap, mixed.certificate.relative_gap) < 1e-5
+    assert mixed.certificate.primal == pytest.approx(grams.certificate.primal, rel=2e-5)
+
+
+def test_joint_features_beside_explicit_ones() -> None:
+    """<w, adjoint(d)> = scores(w) . d, also for parts in any order and twice; indices ascend."""
+    _, kernel, maps = both(MKL())
+    own, rng = beside_features(kernel, maps[0]).task.features, np.random.default_rng(0)
+    w = rng.normal(size=own.dim)
+    for i in range(len(own)):
+        parts, counts = rng.integers(0, own.n_parts(i), 9), rng.normal(size=9)
+        psi = own.adjoint(i, parts, counts)
+        assert isinstance(psi, SparseVector)
+        assert (np.diff(psi.indices) > 0).all()
+        assert w[psi.indices] @ psi.values == pytest.approx(own.scores(w, i)[parts] @ counts)

@@ -23,7 +23,6 @@ from structpred.models.chain.inputs import INPUT, Input, NumericInput
 from structpred.models.kernels.functions import Kernel, Mean, Precomputed, names_of, restored_complete, saved
 from structpred.models.kernels.gram import EXACT, check_room, checked_gram, distinct_rows, factorise, gram_of, stacked
 from structpred.models.kernels.inputs import (
-    AT,
     KERNEL,
     Support,
     SupportInput,
@@ -45,6 +44,8 @@ from structpred.task.function_space import FunctionSpace
 _BLOCK = 1 << 22
 #: the input that reads X, and the kernels, each the mean of a list
 HEADER = Record({"inner": INPUT, "means": ListOf(ListOf(KERNEL, 1), 1)})
+#: explicit features are of sample -1
+_AT = Array(("int64",), (None, 2))
 _ENDS = Array(("int64",), ("n_ends",), below=2**40)
 _MEMBERS = Array(("int64",), (None,), below="n_rows")
 
@@ -74,13 +75,28 @@ class KernelExpansion(SupportInput):
         self.kernels = [kernel.fitted(rows) for kernel in self.kernels]
         if self.n_components is not None:
             return self._land(rows, data.offsets)
-        check_room(self.kernels, data.n_tokens)
+        implicit = [kernel for kernel in self.kernels if not kernel.explicit]
+        check_room(implicit, data.n_tokens)
         self._keep_all(data.offsets, rows)
-        return PositionSequences([gram_of(kernel, rows) for kernel in self.kernels], data.offsets, self.names)
+        grams = [gram_of(kernel, rows) for kernel in implicit]
+        explicit = _packed(rows, self.kernels[-1].normalised, data.offsets) if self.mixed else None  # type: ignore[attr-defined]
+        return PositionSequences(grams, data.offsets, self.names[: len(grams)], explicit)
+
+    @property
+    def mixed(self) -> bool:
+        """Whether the last kernel is explicit features: its support are the unit vectors, as k(x, e_j) is feature j of x."""
+        return self.kernels[-1].explicit
 
     def _keep_all(self, offsets: Integers, rows: Any) -> None:
-        n, K = int(offsets[-1]), len(self.kernels)
-        self.kept = Support(where(offsets, np.arange(n)), rows, np.tile(np.arange(n), K), n * np.arange(K + 1))
+        from scipy import sparse
+
+        n = int(offsets[-1])
+        at, members = where(offsets, np.arange(n)), [np.arange(n)] * len(self.kernels)
+        if self.mixed:
+            d = rows.shape[1]
+            at = np.vstack((at, np.column_stack((np.full(d, -1), np.arange(d)))))
+            rows, members[-1] = sparse.vstack((rows, sparse.eye_array(d)), format="csr"), n + np.arange(d)
+        self.kept = Support(at, rows, np.concatenate(members), ends_of(np.array([len(own) for own in members])))
 
     def _read_grams(self, sequences: Any) -> PositionSequences:
         grams = []
@@ -140,8 +156,9 @@ class KernelExpansion(SupportInput):
         else:
             space = self._space(n_labels)
             check_length(w, space.dim)
-            duals = [space.coefficients(w, k).T for k in range(len(self.kernels))]
-            others = w[-(2 + n_labels) * n_labels :].reshape(2 + n_labels, n_labels)  # start, stop and transitions
+            duals, rest = [space.coefficients(w, k).T for k in range(len(space.grams))], w[space.groups[len(space.grams)] :]
+            rest = weight_table(rest, n_labels) if self.mixed else rest.reshape(-1, n_labels)
+            duals, others = [*duals, *[rest[: -2 - n_labels]] * self.mixed], rest[-2 - n_labels :]  # start, stop, transitions
         used = [np.flatnonzero(own.any(axis=1)) for own in duals]
         members = [self.kept.of(k)[some] for k, some in enumerate(used)]
         kept, numbers = np.unique(np.concatenate(members), return_inverse=True)
@@ -170,8 +187,9 @@ class KernelExpansion(SupportInput):
         ]
 
     def _space(self, n_labels: int) -> FunctionSpace:
-        n = np.empty((len(self.kept.at), 0))
-        return FunctionSpace([n] * len(self.kernels), n_labels, [2 * n_labels, n_labels**2])
+        sizes, width = np.diff(self.kept.ends).tolist(), padded(n_labels) if self.mixed else n_labels
+        K = len(sizes) - self.mixed
+        return FunctionSpace([np.empty((sizes[0], 0))] * K, n_labels, [size * width for size in (*sizes[K:], 2, n_labels)])
 
     def groups(self, n_labels: int) -> Integers:
         """Where the kernels, start and stop, and transitions begin in the weights of a settled input, or of landmarks."""
@@ -211,7 +229,8 @@ class KernelExpansion(SupportInput):
         """The kernel and the support position."""
         at = self.support.tolist()
         kernels = np.repeat(self.names, np.diff(self.kept.ends)).tolist()
-        return [f"{name} (sample {i}, position {t})" for name, (i, t) in zip(kernels, at, strict=True)]
+        places = [f"sample {i}, position {t}" if i >= 0 else str(t) for i, t in at]
+        return [f"{name} ({place})" for name, place in zip(kernels, places, strict=True)]
 
     def to_bundle(self) -> Bundle:
         """The inner input, the kernels, and the support."""
@@ -238,7 +257,7 @@ class KernelExpansion(SupportInput):
             return self
 
     def _read_support(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
-        at, d = array_of(arrays, "at", AT), self.inner.n_features or 0
+        at, d = array_of(arrays, "at", _AT), self.inner.n_features or 0
         ends = array_of(arrays, "ends", _ENDS, n_ends=len(self.kernels) + 1)
         members = array_of(arrays, "members", _MEMBERS, n_rows=len(at))
         if ends[0] != 0 or ends[-1] != len(members) or (np.diff(ends) < 0).any():
@@ -249,6 +268,12 @@ class KernelExpansion(SupportInput):
         else:
             rows = read_rows(arrays, len(at), d)
         self.kept = Support(at, rows, members, ends)
+
+
+def _packed(rows: Any, normalised: bool, offsets: Integers) -> PackedSequences:
+    """The features of positions, each row of length 1 if normalised."""
+    roots = np.repeat(np.sqrt(rows.multiply(rows).sum(axis=1)), np.diff(rows.indptr)) if normalised else 1.0
+    return PackedSequences(rows.indptr, rows.indices, rows.data / roots, offsets, rows.shape[1])
 
 
 def _coordinates(kernel: Kernel, rows: Any, landmarks: Any, triangle: Floats) -> npt.NDArray[np.float32]:

@@ -26,6 +26,8 @@ class Kernel(ABC):
     """k(x, x') for all pairs of rows of two matrices. A subclass in this package goes by its `name`."""
 
     name: ClassVar[str] = ""
+    #: whether it is explicit features, which have weights of their own in place of a Gram matrix
+    explicit: bool = False
 
     @abstractmethod
     def __call__(self, A: Rows, B: Rows) -> Floats:
@@ -57,6 +59,8 @@ class ProductKernel(Kernel):
 class Linear(ProductKernel):
     """k(x, x') = <x, x'>; normalised: divided by |x| |x'|, so that k(x, x) = 1, and 0 for x = 0.
 
+    explicit: as one of several kernels it is trained as weights of the features themselves. The model is the same.
+
     >>> from scipy import sparse
     >>> Linear()(sparse.csr_array([[1.0, 2.0]]), sparse.csr_array([[3.0, 4.0]])).tolist()
     [[11.0]]
@@ -64,6 +68,7 @@ class Linear(ProductKernel):
 
     name = "linear"
     normalised: bool = False
+    explicit: bool = False
 
     def of_products(self, inner: Floats, a: Floats, b: Floats) -> Floats:
         """The products themselves."""
@@ -320,13 +325,14 @@ def listed_kernels(given: Any) -> list[Kernel]:
 
     Those that go by a name have k(x, x) = 1. The parameter of "polynomial" is the degree, of "rbf" sigma^2, so that k(x, x') =
     exp(-|x - x'|^2 / (2 sigma^2)), and of "b1spline" the share of entries that are not zero. "quadratic" is ("polynomial", 2).
+    "features", the linear kernel as explicit features, comes last.
 
     >>> listed_kernels(["quadratic", ("rbf", 5.0)])
     [Polynomial(degree=2, gamma=1.0, constant=1.0, normalised=True), RBF(gamma=0.1)]
     """
     if isinstance(given, str | bytes) or not isinstance(given, Sequence) or not len(given):
         raise ParameterError(f"kernels: expected a list such as ['linear', ('rbf', 5.0)], got {given!r}")
-    found = [_one(entry) for entry in given]
+    found = sorted((_one(entry) for entry in given), key=lambda kernel: kernel.explicit)
     if 0 < sum(isinstance(kernel, Precomputed) for kernel in found) < len(found):
         raise ParameterError("kernels: either all are 'precomputed', or none: X holds kernel values, or features")
     return found
@@ -340,6 +346,7 @@ def _one(entry: Any) -> Kernel:
         raise ParameterError(f"kernels: expected (name, parameter), got {entry!r}")
     makers: dict[str, Any] = {
         "linear": lambda: Linear(normalised=True),
+        "features": lambda: Linear(normalised=True, explicit=True),
         "quadratic": lambda: Polynomial(2, normalised=True),
         "polynomial": lambda degree=2: Polynomial(degree, normalised=True),
         "rbf": lambda *variance: RBF(*(_gamma(x) for x in variance)),
@@ -378,7 +385,8 @@ def names_of(found: Sequence[Kernel]) -> list[str]:
 def _plain_name(kernel: Kernel) -> str:
     if isinstance(kernel, Mean):
         return f"mean of {', '.join(names_of(kernel.kernels))}"
-    return "quadratic" if isinstance(kernel, Polynomial) and kernel.degree == 2 else name_of(kernel)
+    quadratic = isinstance(kernel, Polynomial) and kernel.degree == 2
+    return "features" if kernel.explicit else "quadratic" if quadratic else name_of(kernel)
 
 
 def is_definite(kernel: Kernel) -> bool:

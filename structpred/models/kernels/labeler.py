@@ -76,7 +76,8 @@ class KernelChainLabeler(Kernelised, ChainLabeler):
     kernels : list, optional
         Several kernels, in place of `kernel`: names ("linear", "quadratic", "rbf", "b1spline"), tuples of a name and its
         parameter (("polynomial", 3), ("rbf", sigma^2), ("b1spline", share of entries that are not zero)), all of these with
-        k(x, x) = 1; kernel objects and functions, taken as they are; or all of them "precomputed".
+        k(x, x) = 1; kernel objects and functions, taken as they are; or all of them "precomputed". "features", and
+        ``Linear(explicit=True)``, are the linear kernel as explicit features: a group behind those of the other kernels.
     combine : str
         "mkl": learn which kernels matter. "average": the same weight for each.
     n_components : int, optional
@@ -91,7 +92,7 @@ class KernelChainLabeler(Kernelised, ChainLabeler):
     ----------
     support_ : ndarray (r, 2)
         Sample and position of the support in the training set; with kernels=, of each kernel in turn: positions that have a
-        coefficient in a kernel whose group is not zero.
+        coefficient in a kernel whose group is not zero. Sample -1 stands for explicit features, each with its number.
     dual_coef_ : ndarray (r, n_classes)
         What each support position adds: the scores of position x are k(x, support) dual_coef_.
     coef_ : ndarray
@@ -179,6 +180,11 @@ class KernelChainLabeler(Kernelised, ChainLabeler):
             raise ParameterError(
                 "kernels: 'precomputed' goes with combine='mkl' and without n_components: take means, or choose landmarks, "
                 "beforehand"
+            )
+        explicit = [kernel.explicit for kernel in found]
+        if any(explicit) and (m is not None or self.combine == "average" or explicit[-2:] != [False, True]):
+            raise ParameterError(
+                "kernels: explicit features are one group beside at least one kernel, with combine='mkl' and without n_components"
             )
         return found if self.combine == "mkl" else [Mean(found)]
 

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from structpred.errors import DataError, ParameterError
 from structpred.models import KernelChainLabeler, load
-from structpred.models.kernels.functions import RBF, Polynomial, listed_kernels
+from structpred.models.kernels.functions import RBF, Linear, Polynomial, listed_kernels
 from structpred.runtime import memory
 from structpred.testing import check_sequence_estimator
 
@@ -121,6 +121,30 @@ def test_all_positions_as_landmarks_are_the_kernel(trainer: str) -> None:
     assert len(np.unique(few.support_, axis=0)) <= 4
 
 
+@pytest.mark.parametrize("trainer", ["online_mkl", pytest.param("corrective", marks=pytest.mark.slow)])
+def test_explicit_features_beside_kernels(trainer: str, tmp_path: Path) -> None:
+    """The model is the one with the linear kernel as a Gram matrix, its support are features, and files hold it."""
+    settings: dict[str, Any] = {"trainer": trainer, "max_iter": 8 if trainer == "online_mkl" else 60, "tol": 1e-4}
+    model, gram = fitted(["features", "quadratic"], **settings), fitted(["quadratic", "linear"], **settings)
+    assert model.group_names_ == ["quadratic", "features", "start and stop", "transitions"]
+    np.testing.assert_allclose(model.group_weights_, gram.group_weights_, atol=1e-3 if trainer == "corrective" else 1e-5)
+    np.testing.assert_allclose(scores(model), scores(gram), rtol=1e-3 if trainer == "corrective" else 1e-5)
+    assert model.support_[-2:].tolist() == [[-1, 0], [-1, 1]]
+    assert model.input_.feature_names()[-1] == "features (1)"
+    model.save(tmp_path / "m.spz")
+    again = load(tmp_path / "m.spz")
+    assert scores(again).tolist() == scores(model).tolist()
+    assert again.kernels[-1] == Linear(normalised=True, explicit=True)
+    assert again.fit(X, Y).coef_.tobytes() == model.coef_.tobytes()
+
+
+def test_explicit_features_need_not_be_normalised() -> None:
+    """Those of Linear(explicit=True) are the features as they are."""
+    model, gram = fitted(["rbf", Linear(explicit=True)]), fitted(["rbf", Linear()])
+    np.testing.assert_allclose(scores(model), scores(gram), rtol=1e-5)
+    assert scores(model) != pytest.approx(scores(fitted(["rbf", "linear"])), rel=1e-2)
+
+
 @pytest.mark.parametrize("settings", [{}, {"combine": "average"}, {"n_components": 5}], ids=str)
 def test_files_give_the_same_bits(settings: dict[str, Any], tmp_path: Path) -> None:
     """A model that was read back has its kernels, groups and reports, gives the same scores, and can be fitted again."""
@@ -179,6 +203,10 @@ def not_symmetric(a: Any, b: Any) -> Any:
         ({"kernels": [("linear", 3)]}, "has no such parameter"),
         ({"kernels": ["rbff"]}, "did you mean 'rbf'"),
         ({"kernels": ["rbf", "precomputed"]}, "either all are 'precomputed', or none"),
+        ({"kernels": ["features"]}, "one group beside at least one kernel"),
+        ({"kernels": ["rbf", "features", Linear(explicit=True)]}, "one group beside at least one kernel"),
+        ({"kernels": ["rbf", "features"], "combine": "average"}, "with combine='mkl'"),
+        ({"kernels": ["rbf", "features"], "n_components": 3}, "without n_components"),
         ({"kernels": ["rbf"], "combine": "sum"}, "combine: expected 'mkl' or 'average', got 'sum'"),
         ({"kernels": ["rbf"], "n_components": 0}, "n_components must be a whole number >= 1"),
         ({"kernels": ["rbf"], "trainer": "bcfw"}, "any other trainer takes coordinates by landmarks"),
