@@ -29,7 +29,7 @@ LEFT_OUT = (400, 300, 200, 100, 0)
 #: of those tried on 1,000 sentences (two epochs): the one with the least objective
 ETA0 = 0.01
 #: C is chosen from these, scored on the dev file after training on so many sentences at most, with so many epochs
-GRIDS, FEW, FEW_EPOCHS = {"mkl": (1e-5, 1e-4, 1e-3, 0.01, 0.1, 1.0), "svm": (0.005, 0.05, 0.5)}, 1_000, 2
+GRIDS, FEW, FEW_EPOCHS = {"mkl": (1e-5, 1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0), "svm": (0.005, 0.05, 0.5)}, 1_000, 2
 #: MKL leaves out templates where so many are zero: of such C the best is taken, where there is one
 LEAVES_OUT = 100
 NAMES = {"mkl": "MKL", "svm": "SVM"}
