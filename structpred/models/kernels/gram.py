@@ -121,8 +121,6 @@ def _check_rest(found: Factor, diagonal: Floats, wanted: Floats, tests: Floats, 
         raise DataError(f"{what}: it is not positive semidefinite, so it is no kernel (it has a negative eigenvalue)")
 
 
-log = logging.getLogger("structpred.models")
-
 #: rows that are computed at once, in float64
 BLOCK = 512
 #: a matrix is symmetric, and has no negative eigenvalue, up to these shares of its largest entry and eigenvalue
