@@ -227,9 +227,9 @@ class KernelExpansion(SupportInput):
 
     def feature_names(self) -> list[str]:
         """The kernel and the support position."""
-        at = self.support.tolist()
+        at, known = self.support.tolist(), self.inner.feature_names() if self.mixed else []
         kernels = np.repeat(self.names, np.diff(self.kept.ends)).tolist()
-        places = [f"sample {i}, position {t}" if i >= 0 else str(t) for i, t in at]
+        places = [f"sample {i}, position {t}" if i >= 0 else known[t] for i, t in at]
         return [f"{name} ({place})" for name, place in zip(kernels, places, strict=True)]
 
     def to_bundle(self) -> Bundle:
@@ -258,6 +258,9 @@ class KernelExpansion(SupportInput):
 
     def _read_support(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
         at, d = array_of(arrays, "at", _AT), self.inner.n_features or 0
+        features = at[at[:, 0] < 0]
+        if (at < (-1 if self.mixed else 0, 0)).any() or (features[:, 1] >= d).any():
+            raise ValueError("support.at: expected a sample and a position, or -1 and the number of an explicit feature")
         ends = array_of(arrays, "ends", _ENDS, n_ends=len(self.kernels) + 1)
         members = array_of(arrays, "members", _MEMBERS, n_rows=len(at))
         if ends[0] != 0 or ends[-1] != len(members) or (np.diff(ends) < 0).any():

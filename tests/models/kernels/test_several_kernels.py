@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from structpred.errors import DataError, ParameterError
+from structpred.errors import DataError, FileFormatError, ParameterError
 from structpred.models import KernelChainLabeler, load
+from structpred.models.kernels.expansion import KernelExpansion
 from structpred.models.kernels.functions import RBF, Linear, Polynomial, listed_kernels
 from structpred.runtime import memory
 from structpred.testing import check_sequence_estimator
@@ -136,6 +137,20 @@ def test_explicit_features_beside_kernels(trainer: str, tmp_path: Path) -> None:
     assert scores(again).tolist() == scores(model).tolist()
     assert again.kernels[-1] == Linear(normalised=True, explicit=True)
     assert again.fit(X, Y).coef_.tobytes() == model.coef_.tobytes()
+
+
+@pytest.mark.parametrize("wrong", [[-2, 0], [-1, 2], [-1, -1], [0, -1]])
+def test_files_name_features_that_are_there(wrong: list[int]) -> None:
+    """A file whose support is neither a position nor a feature is refused; so are features without explicit ones."""
+    part = fitted(["quadratic", "features"]).input_.to_bundle()
+    KernelExpansion.from_bundle(part)
+    part.arrays["support.at"][-1] = wrong
+    with pytest.raises(FileFormatError, match=r"support\.at: expected a sample"):
+        KernelExpansion.from_bundle(part)
+    part = fitted(["quadratic"]).input_.to_bundle()
+    part.arrays["support.at"][-1] = [-1, 0]
+    with pytest.raises(FileFormatError, match=r"support\.at: expected a sample"):
+        KernelExpansion.from_bundle(part)
 
 
 def test_explicit_features_need_not_be_normalised() -> None:
