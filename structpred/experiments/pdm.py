@@ -158,7 +158,7 @@ class ParametricDualMaximisation(Experiment):
     figures beside them; and whether the default solver is best. A data set that is missing is skipped, and named. With --output a
     run that was stopped goes on where it was. Takes half an hour of one processor; --quick some seconds. Of the paper's size, by
     their names alone: --only spiral --points 100000 --budget 50, a minute for each partition; --only waveforms --repeats 1
-    --budget 400, 100,000 of 30 classes.
+    --budget 3, a minute for each method.
     """
 
     name = "pdm"
