@@ -7,6 +7,7 @@ import numpy as np
 
 from structpred.core.types import Floats, Integers
 from structpred.errors import ParameterError
+from structpred.nonconvex.problem import FeatureProblem
 from structpred.nonconvex.search import Search, Solution, Solver
 from structpred.nonconvex.segment import along
 
@@ -33,6 +34,8 @@ class PathAnnealing(Solver):
     def _run(self, search: Search, rng: np.random.Generator, start: Floats | None) -> Solution:
         if not 0.0 < self.first <= 1.0:
             raise ParameterError(f"PathAnnealing: expected first in (0, 1], got {self.first!r}")
+        if isinstance(search.problem, FeatureProblem):
+            raise ParameterError("PathAnnealing: it needs the kernel matrix, which features take the place of; take 'annealing'")
         whole, p, share = search.problem, search.supervised() if start is None else start, self.first
         regions = changes = 0
         try:

@@ -1,11 +1,13 @@
 """Annealing without steps."""
 
+import numpy as np
 import pytest
 from moons import problem
 
 from structpred.errors import ParameterError
 from structpred.nonconvex.annealing import Annealing
 from structpred.nonconvex.path_annealing import PathAnnealing
+from structpred.nonconvex.problem import FeatureProblem
 
 
 @pytest.mark.parametrize("balance", [True, False])
@@ -23,7 +25,10 @@ def test_it_ends_where_small_steps_do(balance: bool, seed: int) -> None:
 
 
 def test_wrong_settings_are_refused() -> None:
-    """A first share outside (0, 1]."""
+    """A first share outside (0, 1], and features in place of the kernel matrix."""
     made, _ = problem(10, 1.0, 0.1)
     with pytest.raises(ParameterError, match="first in"):
         PathAnnealing(first=0.0).solve(made)
+    rows = FeatureProblem(np.array([[1.0], [-1.0], [0.5]]), np.array([1, -1, 0]), 10.0, 1.0)
+    with pytest.raises(ParameterError, match="it needs the kernel matrix"):
+        PathAnnealing().solve(rows)
