@@ -37,7 +37,7 @@ def block_bound(problem: SemiSupervisedProblem, n_blocks: int, max_inner: int = 
 
     >>> problem = SemiSupervisedProblem(np.eye(4), np.array([1, -1, 0, 0]), 1.0, 1.0, positives=1)
     >>> print(round(block_bound(problem, 1).value, 4), round(block_bound(problem, 2).value, 4))
-    2.0 1.75
+    2.0 1.25
     """
     if problem.kind != SemiSupervisedProblem.kind:
         raise ParameterError(f"block_bound: expected unlabelled points, got {problem.kind}")
