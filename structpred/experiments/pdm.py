@@ -62,20 +62,16 @@ partitions; k = exp(-|x - x'|^2 / (2 sigma^2)); objectives are shares of the lea
 - All solvers of the tables are told how many of the hidden labels each class has. The lines below each table have the errors
   without that: told the shares of the labelled points, or nothing, as the paper states the problem.
 - C1 = {C1:g} and C2 = {C2:g} are fixed: with a smaller C2 the unlabelled points cease to matter. sigma^2 is the best of the
-  paper's grid on validation points, for the default solver with a tenth of the budget (which may favour it); for cccp where
-  classes are hidden.
-- Local methods start from the labels of the supervised classifier, not at random.
-- printed_pdm is the algorithm as printed, from random labels. It stays in its first local optimum: F is infinite outside the
-  box of p, so no ray reaches its level set. pdm is the repaired one, staged the default solver.
-- Of more than {MANY:,} training rows {pdm_runs.FEATURES:,} random features, {pdm_runs.LATENT_FEATURES} for hidden
-  classes, take the place of the kernel matrix, b is regularised then, and a thousand rows choose sigma^2. Solvers that need the
-  matrix are left out, and pdm 0.1 and 0.2, whose rounds are long.
+  paper's grid on validation points, for the default solver with a tenth of the budget, or cccp where classes are hidden.
+- Local methods start from the labels of the supervised classifier; printed_pdm, the algorithm as printed, from random ones. It
+  stays in its first local optimum: F is infinite outside the box of p, so no ray reaches its level set. pdm is repaired.
+- Of more than {MANY:,} training rows {pdm_runs.FEATURES:,} random features, {pdm_runs.LATENT_FEATURES} for hidden classes,
+  take the place of the kernel matrix, b is regularised, a thousand rows choose sigma^2, and solvers that need the matrix are left out.
 - All solvers have the same budget of inner problems, a hundredth of it where classes are hidden; seconds are CPU time.
 - robot is not among our data sets. The paper says neither how it scaled its data nor how its spirals are made: here as
   generated, or to a median squared distance of 2.
 - Hidden classes: odd against even ones of vowel, of digits (for music) and of letters (for bank, which has 7,166 rows); the
-  first waveform against the other two; the paper does not give its groups.
-  C = {LATENT_C:g}, the same on both; CCCP and alternating optimisation are one algorithm."""
+  first waveform against the others; the paper does not give its groups. C = {LATENT_C:g}, the same on both; CCCP is AO there."""
 
 
 @dataclass(frozen=True)
