@@ -158,7 +158,7 @@ def _as_good(examiner: Examiner, space: Space, mu: Floats, answer: Answer, best:
     values, slack = rows @ mu, _LOOSE * max(1.0, float(np.abs(mu).max(initial=0.0)))
     ok = (values >= np.asarray(lower) - slack).all() and (values <= np.asarray(upper) + slack).all()
     cause = "another polytope than that of `polytope`, or a solver that stops before it is feasible"
-    examiner.expect(rule, ok, where, "a point within the rows of polytope(shape)", brief(mu), cause)
+    examiner.expect(rule, ok, where, "a point within the rows of polytope(shape)", mu, cause)
 
 
 def _relaxed_constrained(examiner: Examiner, space: Space, answer: Answer) -> None:

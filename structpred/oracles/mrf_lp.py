@@ -119,13 +119,7 @@ class RelaxedMRF(PairwiseOracle):
 
     def polytope(self, shape: Shape) -> tuple[Any, Floats, Floats]:
         """Sparse rows: sums of nodes, sums of tables over rows and columns, and every part >= 0."""
-        from scipy import sparse
-
-        equations, right = marginal_rows(shape)
-        n_parts = graph_of(shape).n_parts
-        rows = sparse.vstack((equations, sparse.eye_array(n_parts, format="csr")), format="csr")
-        lower = np.concatenate((right, np.zeros(n_parts)))
-        return rows, lower, np.concatenate((right, np.full(n_parts, np.inf)))
+        return _polytope(shape)
 
     def clique_parts(self, shape: Shape) -> tuple[Integers, Integers]:
         """The clique marginals, of nodes and of edges, are the part counts themselves."""
@@ -171,6 +165,16 @@ class RelaxedMRF(PairwiseOracle):
             return None
         used = scores - found.multipliers @ A
         return _Optimum(found.mu, _messages(graph, used + found.slack), found.multipliers)
+
+
+@lru_cache(maxsize=64)
+def _polytope(shape: Shape) -> tuple[Any, Floats, Floats]:
+    from scipy import sparse
+
+    equations, right = marginal_rows(shape)
+    n_parts = graph_of(shape).n_parts
+    rows = sparse.vstack((equations, sparse.eye_array(n_parts, format="csr")), format="csr")
+    return rows, np.concatenate((right, np.zeros(n_parts))), np.concatenate((right, np.full(n_parts, np.inf)))
 
 
 @lru_cache(maxsize=64)

@@ -14,14 +14,15 @@ import numpy as np
 
 from structpred.core.types import Floats, Integers
 from structpred.errors import ConvergenceError, DataError, InfeasibleError, ParameterError
+from structpred.runtime.lazy_names import later
 from structpred.runtime.ranges import ends_of
+
+_kernels = later("structpred.projections._clique_kernels")
 
 #: how far the margins of two tables may differ
 TOLERANCE = 1e-11
-#: a step is tried at lengths 1, 1/2, ... down to 2^-_HALVINGS
-_HALVINGS = 40
-#: the least damping of Newton steps: equations are redundant where few entries are positive
-_DAMPED = 1e-4
+#: how far they may where the point only leads to a further one
+_ROUGH = 1e-3
 #: by how much far points, and the steps of the proximal point method, grow; and where these begin in units of 1 / max |scores|
 _GROWTH, _FIRST = 4.0, 1.0
 
@@ -30,14 +31,20 @@ class Cliques(NamedTuple):
     """Tables of cliques, flat one after the other, the last node's state changing fastest.
 
     offsets: of the tables. weights: d_c^2 of each entry. owners: the clique of each entry. equations: sparse B, a row of B x = 0
-    for each state of the nodes that two tables share. sizes: (size, indices of the entries, a row a clique), one a size.
+    for each state of the nodes that two tables share.
     """
 
     offsets: Integers
     weights: Floats
     owners: Integers
     equations: Any
-    sizes: list[tuple[int, Integers]]
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """What kernels take."""
+        B = self.equations
+        rows = (one.astype(np.int64, copy=False) for one in (B.indptr, B.indices))
+        return self.weights, self.owners, self.offsets, *rows, B.data
 
 
 class OuterBound(NamedTuple):
@@ -83,8 +90,7 @@ def cliques_of(cliques: Sequence[Sequence[int]], n_states: Sequence[int], metric
 
     entries = np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))
     equations = sparse.csr_array(entries, shape=(n_rows, int(offsets[-1])))
-    sizes = [(int(n), offsets[:-1][lengths == n][:, None] + np.arange(n)) for n in np.unique(lengths)]
-    return Cliques(offsets, (scales**2)[owners], owners, equations, sizes)
+    return Cliques(offsets, (scales**2)[owners], owners, equations)
 
 
 def _meetings(cliques: list[frozenset[int]]) -> list[tuple[frozenset[int], int, int]]:
@@ -121,12 +127,9 @@ def project_onto_clique_marginals(
     >>> project_onto_clique_marginals(np.tile([0.0, 9.0, 9.0, 0.0], 3), pairs)[0].round(6)[:4].tolist()
     [0.0, 0.5, 0.5, 0.0]
     """
-    from scipy import sparse
-    from scipy.sparse.linalg import splu
-
-    B, weights, owners = cliques.equations, cliques.weights, cliques.owners
-    if point.shape != weights.shape or not np.isfinite(point).all():
-        raise DataError(f"expected a point of {len(weights)} finite entries, those of the tables, got shape {point.shape}")
+    if point.shape != cliques.weights.shape or not np.isfinite(point).all():
+        n = len(cliques.weights)
+        raise DataError(f"expected a point of {n} finite entries, those of the tables, got shape {point.shape}")
     if not (tol > 0.0 and max_iter >= 1):
         raise ParameterError(f"expected tol > 0 and max_iter >= 1, got {tol!r} and {max_iter!r}")
     if np.maximum.reduceat(point, cliques.offsets[:-1]).min(initial=0.0) <= -5e29:
@@ -135,35 +138,16 @@ def project_onto_clique_marginals(
     far = max(1.0, 0.01 * float(np.abs(point[allowed]).max(initial=0.0)))  # then multipliers are large, too
     if start is None and far > 1.0:  # far from all tables: multipliers grow as points do, so those of a nearer one lead here
         nearer = np.where(allowed, point / _GROWTH, point)
-        start = _GROWTH * project_onto_clique_marginals(nearer, cliques, tol=tol, max_iter=max_iter)[1]
-    nu = np.zeros(B.shape[0]) if start is None else start.astype(np.float64)
-
-    def tables(nu: Floats) -> tuple[Floats, float]:
-        """Each table's projection, and the dual's value but for a constant."""
-        x = _on_simplices(point - (B.T @ nu) / weights, cliques.sizes)
-        return x, float((weights * x) @ (0.5 * x - point)) + float(nu @ (B @ x))
-
-    x, value = tables(nu)
-    for _ in range(max_iter):
-        slope = B @ x
+        start = _GROWTH * project_onto_clique_marginals(nearer, cliques, tol=max(tol, _ROUGH), max_iter=max_iter)[1]
+    nu = np.zeros(cliques.equations.shape[0]) if start is None else start.astype(np.float64)
+    x, slope, arrays = np.empty(len(point)), np.empty(len(nu)), cliques.arrays
+    value = _kernels().tables_of(nu, point, arrays, x, slope)
+    for step in range(max_iter + 1):
         worst = float(np.abs(slope).max(initial=0.0))
         if worst <= tol + 1e-15 * float(np.abs(nu).max(initial=0.0)):
             return x, nu
-        # minus the Hessian: B P B' / d^2, P the projection on changes of the positive entries whose sum is zero
-        active = x > 0.0
-        own = B[:, active] @ sparse.diags_array(1.0 / np.sqrt(weights[active]))
-        of_clique = sparse.csr_array((np.ones(int(active.sum())), (np.arange(int(active.sum())), owners[active])))
-        means = own @ of_clique @ sparse.diags_array(1.0 / np.sqrt(np.maximum(of_clique.sum(axis=0), 1.0)))
-        curved = own @ own.T - means @ means.T + max(_DAMPED, 0.1 * worst) / far * sparse.eye_array(len(nu))
-        step = splu(sparse.csc_array(curved), permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True}).solve(slope)
-        rise = float(slope @ step)
-        for k in range(_HALVINGS):
-            ahead, higher = tables(nu + 0.5**k * step)
-            if higher >= value + 1e-4 * 0.5**k * rise:
-                break
-            if rise < 1e-9 * (1.0 + abs(value)) and np.abs(B @ ahead).max() < worst:
-                break  # values are the same to rounding
-        nu, x, value = nu + 0.5**k * step, ahead, higher
+        if step < max_iter:
+            value = _kernels().newton_step(nu, x, slope, value, far, point, arrays)
     raise ConvergenceError(
         f"margins of cliques that meet still differ by {worst:.3g} after {max_iter} steps, expected at most {tol:.3g}: raise tol "
         "or max_iter; or do forbidden entries leave no distribution?"
@@ -175,7 +159,8 @@ def largest_over_cliques(scores: Floats, cliques: Cliques, *, tol: float = 1e-8,
 
     A step projects x + scores / mu for an ever smaller mu; its multipliers, times mu, are messages between tables, and the sum of
     the tables' best entries under them bounds all points. The difference is at most 2 mu a clique, and zero for some mu > 0.
-    It ends where it is tol (1 + |value|) or after max_iter steps, for which the bound holds as well.
+    It ends where it is tol (1 + |value|) or after max_iter steps, for which the bound holds as well. Projections are rough until
+    it is near.
 
     >>> pairs = cliques_of([(0, 1), (1, 2), (0, 2)], [2, 2, 2])
     >>> found = largest_over_cliques(np.tile([0.0, 1.0, 1.0, 0.0], 3), pairs)  # all want to differ, and two have to be equal
@@ -185,30 +170,17 @@ def largest_over_cliques(scores: Floats, cliques: Cliques, *, tol: float = 1e-8,
     allowed = scores > -5e29
     inverse = _FIRST / max(float(np.abs(scores[allowed]).max(initial=0.0)), 1e-300)
     x, nu, least = np.zeros(len(scores)), np.zeros(cliques.equations.shape[0]), np.inf
-    messages, value, steps = nu, -np.inf, 0
-    while steps < max_iter:
-        steps += 1
+    messages, value, accuracy = nu, -np.inf, _ROUGH
+    for steps in range(1, max_iter + 1):
+        accuracy = TOLERANCE if least - value <= _ROUGH * (1.0 + abs(value)) or steps == max_iter else accuracy
         point = np.where(allowed, x + inverse * np.where(allowed, scores, 0.0) / cliques.weights, -1e30)
-        x, nu = project_onto_clique_marginals(point, cliques, nu)
+        x, nu = project_onto_clique_marginals(point, cliques, nu, tol=accuracy)
         value = float(scores[allowed] @ x[allowed])
         shifted = np.where(allowed, scores - (cliques.equations.T @ nu) / inverse, -np.inf)
         bound = float(np.maximum.reduceat(shifted, cliques.offsets[:-1]).sum())
         if bound < least:
             least, messages = bound, nu / inverse
-        if least - value <= tol * (1.0 + abs(value)):
+        if accuracy == TOLERANCE and least - value <= tol * (1.0 + abs(value)):
             break
         inverse, nu = inverse * _GROWTH, nu * _GROWTH
     return OuterBound(x, value, least, messages, steps)
-
-
-def _on_simplices(point: Floats, sizes: list[tuple[int, Integers]]) -> Floats:
-    """Each table's nearest point of its simplex: max(point - tau, 0), tau from its sorted entries."""
-    out = np.empty_like(point)
-    for n, at in sizes:
-        own = point[at]
-        own = own - own.max(axis=1, keepdims=True)
-        high = -np.sort(-own, axis=1)
-        taus = (np.cumsum(high, axis=1) - 1.0) / np.arange(1, n + 1)
-        last = (high > taus).sum(axis=1) - 1
-        out[at] = np.maximum(own - taus[np.arange(len(at)), last][:, None], 0.0)
-    return out

@@ -25,7 +25,7 @@ from structpred.core.weights import Vector
 from structpred.errors import ConvergenceError, ParameterError
 from structpred.objectives.margin import MarginRescaling
 from structpred.runtime.interrupts import may_be_given_up
-from structpred.trainers.blocks.dual_sets import NONE, DualSet, dual_set
+from structpred.trainers.blocks.dual_sets import NONE, DualSet, Hulls, dual_set
 from structpred.trainers.problem import Problem, Trainer
 from structpred.trainers.states import COUNT, Values
 
@@ -268,9 +268,12 @@ def _bounds(
     """best, primal and bound with the objective at w and the dual value of the point found; the truth's dual value is 0.
 
     The last is the gap that moves the centre: between best and bound, with scales that adapt that of w and the point with these.
+    Where the objective takes a program a sample, only steps 1, 2, ..., 10, and then ever rarer ones, look at it.
     """
     loss = dual.loss(found.point)
     bound = max(problem.regulariser.bound(loss, problem.lam, [found.u]), 0.0 if before is None else float(before.bound))
+    if before is not None and isinstance(dual, Hulls) and dual.inference.bounded and not _looks(int(before.steps)):
+        return before.best, before.primal, np.array(bound), float(before.primal) - bound
     w, hinge = dual.finished(w, slopes)
     primal = problem.lam * problem.regulariser.value(w) + hinge
     own: float | None = None
@@ -279,6 +282,11 @@ def _bounds(
     if before is not None and before.primal <= primal:
         w, primal = before.best, float(before.primal)
     return w, np.array(primal), np.array(bound), primal - bound if own is None else own
+
+
+def _looks(k: int) -> bool:
+    """Whether a tenth more steps have been made since the last look."""
+    return int(np.log(k + 1) / np.log(1.1)) > int(np.log(max(k, 1)) / np.log(1.1))
 
 
 def largest_eigenvalue(operator: Callable[[Floats], Floats], size: int, *, tol: float, max_iter: int = 100) -> float:

@@ -118,5 +118,6 @@ def test_faults_are_named() -> None:
         project_onto_clique_marginals(np.zeros(7), made)
     with pytest.raises(InfeasibleError, match="every entry of a clique's table"):
         project_onto_clique_marginals(np.repeat([0.0, -1e30], 4), made)
+    threes = cliques_of([(0, 1, 2), (1, 2, 3), (0, 2, 3)], [2] * 4)
     with pytest.raises(ConvergenceError, match="after 1 steps"):
-        project_onto_clique_marginals(9.0 * np.random.default_rng(0).normal(size=8), made, max_iter=1)
+        project_onto_clique_marginals(9.0 * np.random.default_rng(0).normal(size=24), threes, max_iter=1)

@@ -61,10 +61,10 @@ class GlopModel:
         """The best point, None where there is none; and whether that answer is the only one and beyond doubt."""
         self._forbid(allowed)
         row_sizes = _powers(A)
-        rows, limits = (A / row_sizes[:, None]) @ self._form.matrix, (b - A @ self._form.start) / row_sizes
-        for constraint, values, limit in zip(self._extra, rows.tolist(), limits.tolist(), strict=True):
+        limits = (b - A @ self._form.start) / row_sizes
+        for constraint, row, limit in zip(self._extra, A / row_sizes[:, None], limits.tolist(), strict=True):
             constraint.SetUb(limit)
-            _set(constraint, self._z, values)
+            _set(constraint, self._z, (self._columns @ row).tolist())
         size = float(_powers(scores[None, :])[0])
         objective = self._solver.Objective()
         _set(objective, self._z, (self._columns @ (scores / size)).tolist())
