@@ -219,7 +219,10 @@ def test_the_rules_are_saved_with_the_model(name: str, tmp_path: Path) -> None:
 def test_settings_that_make_no_sense_are_refused() -> None:
     """Unknown schemes, labels that are no tags of the scheme, constraints of another type."""
     X, y = random_corpus(10, 5, LABELS, iob2_valid)
-    for constraints, message in [("iob3", "expected the scheme"), (7, "expected 'iob2', 'iobes' or a ChainConstraints")]:
+    for constraints, message in [
+        ("iob3", "expected the scheme"),
+        (7, "expected 'iob2', 'iobes', 'places' or a ChainConstraints"),
+    ]:
         with pytest.raises(ParameterError, match=message):
             ChainLabeler(constraints=constraints).fit(X, y)
     with pytest.raises(ParameterError, match="'NOUN' is not a valid IOB2 tag"):

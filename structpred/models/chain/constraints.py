@@ -14,7 +14,7 @@ from structpred.models.bundles import LABEL
 from structpred.storage.schema import AnyOf, ListOf, Record, Text, maybe
 
 Bools = npt.NDArray[np.bool_]
-_SCHEMES = ("iob2", "iobes")
+_SCHEMES = ("iob2", "iobes", "places")
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,9 @@ class ChainConstraints:
     """Which label may follow which, and which may be first and last.
 
     forbidden: pairs (label, next label) that may not be adjacent. required: label -> the only labels that may follow it.
-    not_first, not_last: labels that may not begin or end a sequence. scheme: "iob2" or "iobes", all rules of a tagging scheme.
+    not_first, not_last: labels that may not begin or end a sequence. scheme: "iob2" or "iobes", all rules of a tagging scheme; or
+    "places": a label "3-X" stands at position 3 alone, the first being 0, so that positions share no weights, and a kernel becomes
+    k(x_t, x_s) [t = s]; transitions likewise. Only labels that y has at a position can be predicted there.
 
     >>> rules = ChainConstraints(scheme="iob2").tables(["B-X", "I-X", "O"])
     >>> bool(rules[0][2, 1]), bool(rules[1][1])  # O before I-X is forbidden, and so is I-X in front
@@ -47,7 +49,7 @@ class ChainConstraints:
 
     def __post_init__(self) -> None:
         if self.scheme is not None and self.scheme not in _SCHEMES:
-            raise ParameterError(f"constraints: expected the scheme {' or '.join(_SCHEMES)}, got {self.scheme!r}")
+            raise ParameterError(f"constraints: expected the scheme {', '.join(_SCHEMES)}, got {self.scheme!r}")
 
     def tables(self, classes: Sequence[Any]) -> tuple[Bools, Bools, Bools]:
         """(may follow: label before x label after, may be first, may be last) for the labels of a model.
@@ -92,11 +94,17 @@ def resolve_constraints(constraints: Any) -> ChainConstraints | None:
         return constraints
     if isinstance(constraints, str):
         return ChainConstraints(scheme=constraints)
-    raise ParameterError(f"constraints: expected 'iob2', 'iobes' or a ChainConstraints, got {constraints!r}")
+    raise ParameterError(f"constraints: expected 'iob2', 'iobes', 'places' or a ChainConstraints, got {constraints!r}")
 
 
 def _scheme_tables(labels: list[Any], scheme: str) -> tuple[Bools, Bools, Bools]:
-    """IOB2: I-X only after B-X or I-X. IOBES: B-X and I-X continue with I-X or E-X, which follow nothing else; S-X is alone."""
+    """IOB2: I-X only after B-X or I-X. IOBES: B-X and I-X continue with I-X or E-X, which follow nothing else; S-X is alone.
+
+    Places: 0-X comes first, and t + 1 after t.
+    """
+    if scheme == "places":
+        places = np.array([_place_of(label) for label in labels])
+        return places[:, None] + 1 == places, places == 0, np.ones(len(labels), bool)
     parts = [_prefix_and_type(label, scheme) for label in labels]
     n = len(labels)
     follow, first, last = np.ones((n, n), bool), np.ones(n, bool), np.ones(n, bool)
@@ -112,6 +120,13 @@ def _scheme_tables(labels: list[Any], scheme: str) -> tuple[Bools, Bools, Bools]
             if scheme == "iobes" and before in opens and not (prefix in inside and continues):
                 follow[a, b] = False
     return follow, first, last
+
+
+def _place_of(label: Any) -> int:
+    place = str(label).partition("-")[0]
+    if not (place.isascii() and place.isdigit()):
+        raise ParameterError(f"constraints: {label!r} has no place; expected the number of its position in front, as in 3-X")
+    return int(place)
 
 
 def _prefix_and_type(label: Any, scheme: str) -> tuple[str, str]:

@@ -64,7 +64,7 @@ class ChainLabeler(StructuredEstimator):
     dev_metric : callable, optional
         The score on the `dev` data of fit, a function (gold, predicted) -> float; None: token accuracy.
     constraints : str or ChainConstraints, optional
-        Hard rules on label sequences, at fit and predict: "iob2", "iobes", or a ChainConstraints.
+        Hard rules on label sequences, at fit and predict: "iob2", "iobes", "places", or a ChainConstraints.
     fit_intercept : bool
         For arrays, sparse matrices and OCR words: a constant feature 1 at every token, the last one, regularised as the others
         are. Feature dicts and strings, templates, packed sequences and kernels are taken as they are: no intercept.

@@ -280,6 +280,8 @@ class GaussianProcessLabeler(Kernelised, ChainLabeler):
 
         1/(2C) alpha' K alpha + sum_i s_i [log sum_y exp f(x_i, y) - f(x_i, y_i)].
 
+    With constraints="places" and labels "0-a", "1-b", ... that name their positions, sequences are compared position by position:
+    both the kernel and transitions have the factor [t = t'] (Saha, Zhang and Vishwanathan 2009, appendix E.2).
     C K is the prior covariance: a larger C expects larger scores. In the coordinates of K = Phi Phi' this is a kernel conditional
     random field, and its gradient there is the direction alpha / C - (gold - E) in terms of alpha, E the expected counts by
     forward-backward: no step is ever multiplied by K, however badly conditioned it is. At the mode alpha = C (gold - E).

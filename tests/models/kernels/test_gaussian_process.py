@@ -50,8 +50,12 @@ class Cliques(NamedTuple):
         return found
 
 
-def cliques(times: Floats) -> Cliques:
-    """times[t]: how often position t counts for the kernel between positions; start, stop and transitions count once."""
+def cliques(times: Floats, *, moving: bool = True) -> Cliques:
+    """times[t]: how often position t counts for the kernel between positions; start, stop and transitions count once.
+
+    moving: whether equal labels at other positions count; else delta(t = t') is in front, as appendix E.2 prints it, of
+    edges, left ends and right ends; an inner position is both, and `times` has no say.
+    """
     places = list(product(range(N), range(LENGTH - 1), range(LABELS), range(LABELS)))
     own = [times[0], *times[1:-1] / 2.0, times[-1]]  # an inner position is in two edges
 
@@ -60,8 +64,11 @@ def cliques(times: Floats) -> Cliques:
 
     def k(one: tuple[int, ...], other: tuple[int, ...]) -> float:
         (_, t, a, b), (_, s, c, d) = one, other
-        shared = sum(v * u * rbf(x, z) for x, p, v in nodes(*one) for z, q, u in nodes(*other) if p == q)
         last = LENGTH - 2
+        if not moving:
+            ends = (rbf(x, z) for (x, p, _), (z, q, _) in zip(nodes(*one), nodes(*other), strict=True) if p == q)
+            return (t == s) * (sum(ends) + ((a, b) == (c, d)) + (t == 0 and a == c) + (t == last and b == d))
+        shared = sum(v * u * rbf(x, z) for x, p, v in nodes(*one) for z, q, u in nodes(*other) if p == q)
         return shared + ((a, b) == (c, d)) + (t == s == 0 and a == c) + (t == s == last and b == d)
 
     K = np.array([[k(one, other) for other in places] for one in places])
@@ -106,6 +113,26 @@ def test_the_optimum_over_clique_variables(inner: float) -> None:
     folded = (np.eye(LABELS)[np.array(GOLD)] - nodes).reshape(-1, LABELS) / 2.0
     support = model.support_ @ [LENGTH, 1]
     assert np.allclose(gram(times)[:, support] @ model.dual_coef_, gram(times) @ folded, atol=1e-4)
+
+
+def test_positions_can_be_compared_with_their_own_kind_alone() -> None:
+    """Labels that carry their place solve the printed example with delta(t = t'), which is not the one without; forecasts keep to
+    their places."""
+    problem = cliques(np.ones(LENGTH), moving=False)
+    zero, times = np.zeros(len(problem.K)), np.sqrt([1.0, 2.0, 2.0, 1.0])
+    best = minimize(problem.value, zero, jac=problem.gradient, method="BFGS", options={"gtol": 1e-9})
+    model = GaussianProcessLabeler(kernel="precomputed", constraints="places", tol=1e-9)
+    rows = np.split(gram(times), N)
+    model.fit(rows, [[f"{t}-{label}" for t, label in enumerate(y)] for y in GOLD])
+    assert N * model.certificate_.primal == pytest.approx(best.fun, rel=1e-6)
+    assert best.fun != pytest.approx(N * fitted(times, tol=1e-9).certificate_.primal, rel=1e-2)
+    expected = problem.expected(best.x).reshape(N, LENGTH - 1, LABELS, LABELS)
+    nodes = np.concatenate((expected.sum(axis=3), expected[:, -1:].sum(axis=2)), axis=1)
+    at = [[model.classes_.tolist().index(f"{t}-{label}") for label in range(LABELS)] for t in range(LENGTH)]
+    found = np.take_along_axis(np.array(model.predict_marginals(rows)), np.array(at)[None], axis=2)
+    assert np.allclose(found, nodes, atol=1e-4)
+    with pytest.raises(ParameterError, match="'x' has no place; expected the number of its position in front"):
+        GaussianProcessLabeler(constraints="places").fit([np.eye(2)], [["0-a", "x"]])
 
 
 def test_the_gap_is_the_distance_to_the_fixed_point() -> None:
