@@ -20,6 +20,8 @@ from structpred.trainers.ls_bmrm import LineSearchBMRM
 from structpred.trainers.planes.bundles import BundleMethod
 from structpred.trainers.problem import Problem
 
+PAPER = "Saha, Zhang, Vishwanathan 2009"
+
 
 @dataclass(frozen=True)
 class BoundRow:
@@ -126,7 +128,7 @@ class LowerBound(Experiment):
 
     def claims(self, figures: BoundTable) -> list[Claim]:
         """Theorem 6, and its construction."""
-        paper, error = "Saha, Zhang, Vishwanathan 2009", figures.error
+        error = figures.error
         solved = next((row.t for row in figures.rows if row.printed < 1e-9), None)
         claims = (
             ("Theorem 6: bundle methods need order 1/(lambda eps) iterations", "gap 1/(2 lambda t) or more",
@@ -134,4 +136,4 @@ class LowerBound(Experiment):
             ("the matrix of (14) is such a worst case", f"needs {figures.d // 2} iterations",
              "not solved" if solved is None else f"solved after {solved} iterations", solved is None),
         )  # fmt: skip
-        return [Claim(paper, *one) for one in claims]
+        return [Claim(PAPER, *one) for one in claims]

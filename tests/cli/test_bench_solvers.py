@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from structpred.experiments.linear_solvers import Course, Point, claims, fit_liblinear, read_binary, validated
+from structpred.experiments.linear_solvers import (
+    Course,
+    LinearSolvers,
+    Point,
+    SolverTable,
+    fit_liblinear,
+    read_binary,
+    validated,
+)
 
 Here = Callable[..., tuple[int, str, str]]
 
@@ -44,21 +52,26 @@ def test_solvers_of_linear_machines_are_compared(here: Here, data_dir: Path, tmp
         assert errors == sorted(errors, reverse=True)
         assert seconds == sorted(seconds)
         assert -1e-9 <= errors[-1] <= gaps[-1] + 1e-9
-    assert table["claims"] == []
     assert here(*common, "--picture", "gaps.txt", cwd=tmp_path)[0] != 0
 
 
 def test_claims_are_met_only_where_the_goal_is_reached() -> None:
-    """A solver that never comes to the goal meets no claim on it, and the line says how far it came."""
+    """A solver that never comes to the goal meets no claim on it, and the line says how far it came, on which set."""
 
-    def ran(solver: str, *gaps: float) -> Course:
-        return Course(solver, [Point(k, 0.1 * k, 1.0 + gap, gap, 0.8) for k, gap in enumerate(gaps, 1)])
+    def ran(solver: str, *gaps: float, seconds: float = 0.1) -> Course:
+        return Course(solver, [Point(k, seconds * k, 1.0 + gap, gap, 0.8) for k, gap in enumerate(gaps, 1)])
 
-    slow = [ran("pragam", 0.1, 0.01), ran("pragam_b", 0.1), ran("ls_bmrm", 0.1)]
-    assert [one.met for one in claims(slow)] == [False, False, False, True]
-    assert "0.01 after 2 passes" in claims(slow)[2].found
-    fast = [ran("pragam", 0.1, 1e-3), ran("pragam_b", 0.1), ran("ls_bmrm", 0.1, 0.01, 1e-3)]
-    assert all(one.met for one in claims(fast))
+    def table(name: str, *pragam: float) -> SolverTable:
+        others = ran("pragam_b", 0.1), ran("ls_bmrm", 0.1, 0.01, 1e-3), ran("pegasos-n", 0.1), ran("liblinear", 1e-3, seconds=0.2)
+        return SolverTable(name, 9, 9, 9, 0.1, 0.0, [ran("pragam", *pragam), *others])
+
+    near, far = table("near", 0.1, 1e-3), table("far", 0.1, 0.01)
+    found = LinearSolvers().claims([near, far])
+    assert [one.met for one in LinearSolvers().claims([near])] == [True] * 5
+    assert [one.met for one in found] == [False, False, False, True, True]
+    assert found[0].ours == "near 2 and 3; far - (0.01 after 2 passes) and 3, not met"
+    assert found[3].ours == "near liblinear; far liblinear"
+    assert [one.met for one in LinearSolvers().claims([table("fast", 1e-3)])] == [True, True, True, False, True]
 
 
 def test_the_strength_is_that_with_the_fewest_errors_on_held_out_rows() -> None:
