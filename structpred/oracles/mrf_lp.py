@@ -137,7 +137,7 @@ class RelaxedMRF(PairwiseOracle):
         for i, shape in enumerate(shapes):
             point = points[offsets[i] : offsets[i + 1]]
             warm = None if start is None else start[places[i] : places[i + 1]]
-            x, nu = project_onto_clique_marginals(point, graph_cliques(shape), warm)
+            x, nu = project_onto_clique_marginals(point, graph_cliques(shape), warm, tol=1e-9)
             found.append(repaired(graph_of(shape), point > 0.5 * FORBIDDEN, x))
             multipliers.append(nu)
         return np.concatenate(found), np.concatenate(multipliers)

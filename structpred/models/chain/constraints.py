@@ -23,7 +23,7 @@ class ChainConstraints:
 
     forbidden: pairs (label, next label) that may not be adjacent. required: label -> the only labels that may follow it.
     not_first, not_last: labels that may not begin or end a sequence. scheme: "iob2" or "iobes", all rules of a tagging scheme; or
-    "places": a label "3-X" stands at position 3 alone, the first being 0, so that positions share no weights, and a kernel becomes
+    "places": a label "3-X" stands at position 3 alone, the first being 0, so positions share no weights, and a kernel becomes
     k(x_t, x_s) [t = s]; transitions likewise. Only labels that y has at a position can be predicted there.
 
     >>> rules = ChainConstraints(scheme="iob2").tables(["B-X", "I-X", "O"])

@@ -17,14 +17,11 @@ from structpred.core.products import dot
 from structpred.core.regulariser import DualMap, Regulariser, capabilities
 from structpred.core.types import Floats
 from structpred.runtime.interrupts import give_up_if_asked
-from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits
 from structpred.trainers.planes.bundles import Plane, line_search
-from structpred.trainers.planes.master_qp import Master, feasible
+from structpred.trainers.planes.master_qp import Master, feasible, optimum
 from structpred.trainers.problem import Problem
 from structpred.trainers.states import Values
-
-_kernels = later("structpred.trainers.planes._master_qp_kernels")
 
 #: Newton steps of one solution, and turns of scales that adapt
 STEPS, TURNS = 30, 20
@@ -97,12 +94,7 @@ class MappedMaster(NamedTuple):
         """The optimum of the quadratic program of one piece, over some planes."""
         check_fits(24 * len(alpha) ** 2, f"the inner products of {len(alpha):,} cutting planes")
         gram = np.ascontiguousarray((rows.multiply(bends) @ rows.T).toarray())
-        members = np.argsort(block, kind="stable")
-        starts = np.append(np.unique(block[members], return_index=True)[1], len(block)).astype(np.int64)
-        alpha, gradient = alpha.copy(), gradient.copy()
-        rest = np.maximum(1.0 - np.add.reduceat(alpha[members], starts[:-1]), 0.0)
-        _kernels().solve_master(gram, gradient, 1.0 / lam, starts, members, alpha, rest, gradient, tolerance, 1000)
-        return feasible(alpha, block)
+        return optimum(gram, gradient + gram @ alpha / lam, block, alpha, lam, tolerance)
 
     def _map(self) -> DualMap:
         found: DualMap = self.regulariser.dual_map()._replace(scale=self.scale)  # type: ignore[attr-defined]

@@ -96,24 +96,7 @@ class Master(NamedTuple):
         """The alpha of the optimum to `tolerance` (the largest gain in slope that a block leaves), from the present one on."""
         if not self.n_planes:
             return self
-        members = np.argsort(self.block, kind="stable")
-        counts = np.unique(self.block, return_counts=True)[1]
-        starts = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
-        alpha = self.alpha.copy()
-        rest = np.maximum(1.0 - np.add.reduceat(alpha[members], starts[:-1]), 0.0)
-        for _ in range(3):  # gradients are kept up to date step by step; and recomputed now and then, to remove rounding errors
-            gradient = self.offset - self.gram @ alpha / lam
-            left = max_sweeps
-            while left > 0:
-                give_up_if_asked()
-                n = min(left, max(1, SWEEP_NUMBERS // self.n_planes**2))
-                worst = _kernels().solve_master(
-                    self.gram, self.offset, 1.0 / lam, starts, members, alpha, rest, gradient, tolerance, n
-                )
-                left = left - n if worst > tolerance else 0
-            if not worst > tolerance:
-                break
-        alpha = feasible(alpha, self.block)
+        alpha = optimum(self.gram, self.offset, self.block, self.alpha, lam, tolerance, max_sweeps)
         return self._replace(alpha=alpha, idle=np.where(alpha > 0.0, 0, self.idle + 1))
 
     def weights(self, lam: float, dim: int) -> Floats:
@@ -144,6 +127,26 @@ class Master(NamedTuple):
             self.idx[pairs], self.val[pairs], bounds, self.block[kept], self.offset[kept], self.alpha[kept], self.idle[kept],
             self.gram[np.ix_(kept, kept)], self.n_blocks,
         )  # fmt: skip
+
+
+def optimum(
+    gram: Floats, offset: Floats, block: Integers, alpha: Floats, lam: float, tolerance: float, max_sweeps: int = 1000
+) -> Floats:
+    """The weights that maximise offset . alpha - 1/(2 lam) alpha' gram alpha, to `tolerance`, from the present ones on."""
+    members = np.argsort(block, kind="stable")
+    starts = np.append(np.unique(block[members], return_index=True)[1], len(block)).astype(np.int64)
+    alpha = alpha.copy()
+    rest = np.maximum(1.0 - np.add.reduceat(alpha[members], starts[:-1]), 0.0)
+    for _ in range(3):  # gradients are kept up to date step by step; and recomputed now and then, to remove rounding errors
+        gradient, left = offset - gram @ alpha / lam, max_sweeps
+        while left > 0:
+            give_up_if_asked()
+            n = min(left, max(1, SWEEP_NUMBERS // len(offset) ** 2))
+            worst = _kernels().solve_master(gram, offset, 1.0 / lam, starts, members, alpha, rest, gradient, tolerance, n)
+            left = left - n if worst > tolerance else 0
+        if not worst > tolerance:
+            break
+    return feasible(alpha, block)
 
 
 def feasible(alpha: Floats, block: Integers) -> Floats:
