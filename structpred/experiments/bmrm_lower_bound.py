@@ -15,7 +15,7 @@ from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.part_losses import LabelCosts
 from structpred.oracles.multiclass import MulticlassOracle
 from structpred.task.task import Task
-from structpred.trainers.bmrm import BMRM
+from structpred.trainers.bmrm import BMRM, most_iterations
 from structpred.trainers.ls_bmrm import LineSearchBMRM
 from structpred.trainers.planes.bundles import BundleMethod
 from structpred.trainers.problem import Problem
@@ -127,12 +127,16 @@ class LowerBound(Experiment):
         return "\n".join([*lines, f"largest relative difference from 1/(2 lambda t): {figures.error:.1g}"])
 
     def claims(self, figures: BoundTable) -> list[Claim]:
-        """Theorem 6, and its construction."""
-        error = figures.error
+        """Theorems 5 and 6, and the construction. No slope is longer than 1 / sqrt 2, and J(0) = 2 / lam."""
+        error, lam, last = figures.error, figures.lam, figures.rows[-1]
+        most = [most_iterations(row.gap, lam, np.sqrt(0.5), 2.0 / lam) for row in figures.rows]
         solved = next((row.t for row in figures.rows if row.printed < 1e-9), None)
         claims = (
+            ("Theorem 5: iterations for a gap, from above", "(13)",
+             f"{last.t} of {most[-1]:.0f}",
+             all(row.t <= bound for row, bound in zip(figures.rows, most, strict=True))),
             ("Theorem 6: bundle methods need order 1/(lambda eps) iterations", "gap 1/(2 lambda t) or more",
-             f"gap 1/(2 lambda t) for t up to {figures.rows[-1].t}, to {error:.0e}", error < 1e-9),
+             f"gap 1/(2 lambda t) for t up to {last.t}, to {error:.0e}", error < 1e-9),
             ("the matrix of (14) is such a worst case", f"needs {figures.d // 2} iterations",
              "not solved" if solved is None else f"solved after {solved} iterations", solved is None),
         )  # fmt: skip

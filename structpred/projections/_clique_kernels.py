@@ -1,8 +1,8 @@
 # mypy: ignore-errors
 """Compiled steps of the projection onto clique marginals: tables for given multipliers, and damped Newton steps between these.
 
-What goes together comes as one tuple: cliques (weights, owners, offsets, indptr, columns, signs), the metric and the table of
-each entry, where tables begin, and the equations B by rows.
+What goes together comes as one tuple: cliques (weights, offsets, indptr, columns, signs), the metric of each entry, where tables
+begin, and the equations B by rows.
 """
 
 import numpy as np
@@ -17,22 +17,40 @@ DAMPED = 1e-4
 
 
 @njit(cache=True, nogil=True)
+def mismatch(x, cliques, out):
+    """out = B x."""
+    _, _, indptr, columns, signs = cliques
+    for r in range(out.shape[0]):
+        total = 0.0
+        for k in range(indptr[r], indptr[r + 1]):
+            total += signs[k] * x[columns[k]]
+        out[r] = total
+
+
+@njit(cache=True, nogil=True)
+def spread(v, cliques, out):
+    """out = B' v."""
+    _, _, indptr, columns, signs = cliques
+    out[:] = 0.0
+    for r in range(v.shape[0]):
+        for k in range(indptr[r], indptr[r + 1]):
+            out[columns[k]] += signs[k] * v[r]
+
+
+@njit(cache=True, nogil=True)
 def tables_of(nu, point, cliques, x, slope):
     """x = each table's nearest point of its simplex to point - B' nu / weights, slope = B x.
 
     Returns the dual's value but for a constant.
     """
-    weights, _, offsets, indptr, columns, signs = cliques
-    x[:] = 0.0
-    for r in range(nu.shape[0]):
-        for k in range(indptr[r], indptr[r + 1]):
-            x[columns[k]] -= signs[k] * nu[r]
+    weights, offsets = cliques[:2]
+    spread(nu, cliques, x)
     value = 0.0
     for c in range(offsets.shape[0] - 1):
         first, last = offsets[c], offsets[c + 1]
         top = -np.inf
         for j in range(first, last):
-            x[j] = point[j] + x[j] / weights[j]
+            x[j] = point[j] - x[j] / weights[j]
             top = max(top, x[j])
         tau, before = -1.0, last - first + 1  # relative to the largest; from the left of the root Newton's steps stay there
         while True:
@@ -54,43 +72,26 @@ def tables_of(nu, point, cliques, x, slope):
 
 
 @njit(cache=True, nogil=True)
-def mismatch(x, cliques, out):
-    """out = B x."""
-    _, _, _, indptr, columns, signs = cliques
-    for r in range(out.shape[0]):
-        total = 0.0
-        for k in range(indptr[r], indptr[r + 1]):
-            total += signs[k] * x[columns[k]]
-        out[r] = total
-
-
-@njit(cache=True, nogil=True)
 def positive(x, cliques):
     """The tables without entries that are zero."""
-    weights, owners, offsets, indptr, columns, signs = cliques
-    place, ends, kept = np.cumsum(x > 0.0) - 1, np.zeros_like(indptr), x > 0.0
-    starts = np.zeros_like(offsets)
-    for c in range(offsets.shape[0] - 1):
-        starts[c + 1] = place[offsets[c + 1] - 1] + 1
-    own_columns, own_signs, n = np.empty_like(columns), np.empty_like(signs), 0
+    weights, offsets, indptr, columns, signs = cliques
+    kept = x > 0.0
+    before, ends, n = np.append(0, np.cumsum(kept)), np.zeros_like(indptr), 0
+    own_columns, own_signs = np.empty_like(columns), np.empty_like(signs)
     for r in range(indptr.shape[0] - 1):
         for k in range(indptr[r], indptr[r + 1]):
             if kept[columns[k]]:
-                own_columns[n] = place[columns[k]]
-                own_signs[n] = signs[k]
+                own_columns[n], own_signs[n] = before[columns[k]], signs[k]
                 n += 1
         ends[r + 1] = n
-    return weights[kept], owners[kept], starts, ends, own_columns[:n], own_signs[:n]
+    return weights[kept], before[offsets], ends, own_columns[:n], own_signs[:n]
 
 
 @njit(cache=True, nogil=True)
 def curved(v, damping, cliques, change, out):
     """out = damping v - Hessian v = B P B' v / weights, over positive entries; P projects on changes of tables with sum zero."""
-    weights, _, offsets, indptr, columns, signs = cliques
-    change[:] = 0.0
-    for r in range(v.shape[0]):
-        for k in range(indptr[r], indptr[r + 1]):
-            change[columns[k]] += signs[k] * v[r]
+    weights, offsets = cliques[:2]
+    spread(v, cliques, change)
     for c in range(offsets.shape[0] - 1):
         mean = 0.0
         for j in range(offsets[c], offsets[c + 1]):
@@ -105,22 +106,14 @@ def curved(v, damping, cliques, change, out):
 
 @njit(cache=True, nogil=True)
 def direction(slope, damping, accuracy, cliques):
-    """To `accuracy` the solution of the damped Newton equations over positive entries, by conjugate gradients with their diagonal
-    in front.
-    """
-    weights, owners, offsets, indptr, columns, _ = cliques
+    """To `accuracy` the solution of the damped Newton equations over positive entries, by scaled conjugate gradients."""
+    weights, _, indptr, columns, _ = cliques
     m = slope.shape[0]
-    diagonal = np.full(m, damping)
+    diagonal, found, rest = np.full(m, damping), np.zeros(m), slope.copy()
     for r in range(m):
-        k = indptr[r]
-        while k < indptr[r + 1]:  # the entries of one table lie together
-            own, n = owners[columns[k]], 0.0
-            while k < indptr[r + 1] and owners[columns[k]] == own:
-                n += 1.0
-                k += 1
-            diagonal[r] += (n - n * n / (offsets[own + 1] - offsets[own])) / weights[columns[k - 1]]
-    found, rest, along = np.zeros(m), slope.copy(), slope / diagonal
-    change, product = np.empty(weights.shape[0]), np.empty(m)
+        for k in range(indptr[r], indptr[r + 1]):
+            diagonal[r] += 1.0 / weights[columns[k]]
+    along, change, product = slope / diagonal, np.empty(weights.shape[0]), np.empty(m)
     size, goal = dot(rest, along), accuracy * accuracy * dot(slope, slope)
     for _ in range(INNER):
         curved(along, damping, cliques, change, product)

@@ -30,13 +30,12 @@ _GROWTH, _FIRST = 4.0, 1.0
 class Cliques(NamedTuple):
     """Tables of cliques, flat one after the other, the last node's state changing fastest.
 
-    offsets: of the tables. weights: d_c^2 of each entry. owners: the clique of each entry. equations: sparse B, a row of B x = 0
-    for each state of the nodes that two tables share.
+    offsets: of the tables. weights: d_c^2 of each entry. equations: sparse B, a row of B x = 0 for each state of the nodes that
+    two tables share.
     """
 
     offsets: Integers
     weights: Floats
-    owners: Integers
     equations: Any
 
     @property
@@ -44,7 +43,7 @@ class Cliques(NamedTuple):
         """What kernels take."""
         B = self.equations
         rows = (one.astype(np.int64, copy=False) for one in (B.indptr, B.indices))
-        return self.weights, self.owners, self.offsets, *rows, B.data
+        return self.weights, self.offsets, *rows, B.data
 
 
 class OuterBound(NamedTuple):
@@ -74,7 +73,7 @@ def cliques_of(cliques: Sequence[Sequence[int]], n_states: Sequence[int], metric
             raise DataError(f"clique {k}, {tuple(nodes)}: expected different nodes out of 0..{len(n_states) - 1}, at least one")
     shapes = [tuple(int(n_states[v]) for v in nodes) for nodes in cliques]
     lengths = np.array([int(np.prod(shape)) for shape in shapes], dtype=np.int64)
-    offsets, owners = ends_of(lengths), np.repeat(np.arange(len(cliques)), lengths)
+    offsets = ends_of(lengths)
     rows, columns, values, n_rows = [np.empty(0, np.int64)], [np.empty(0, np.int64)], [np.empty(0)], 0
     for shared, one, other in _meetings([frozenset(nodes) for nodes in cliques]):
         for k, sign in ((one, 1.0), (other, -1.0)):
@@ -89,8 +88,7 @@ def cliques_of(cliques: Sequence[Sequence[int]], n_states: Sequence[int], metric
     from scipy import sparse
 
     entries = np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))
-    equations = sparse.csr_array(entries, shape=(n_rows, int(offsets[-1])))
-    return Cliques(offsets, (scales**2)[owners], owners, equations)
+    return Cliques(offsets, np.repeat(scales**2, lengths), sparse.csr_array(entries, shape=(n_rows, int(offsets[-1]))))
 
 
 def _meetings(cliques: list[frozenset[int]]) -> list[tuple[frozenset[int], int, int]]:

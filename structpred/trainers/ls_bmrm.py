@@ -57,7 +57,7 @@ class LineSearchBMRM(BundleMethod):
     def improved(self, problem: Problem, model: Aggregate, plane: Plane) -> Aggregate:
         """The aggregate after the line search; new scales where the regulariser adapts them."""
         dual_map = problem.dual_map._replace(scale=model.scale)
-        eta = line_search(dual_map, model, plane, problem.lam)
+        eta = line_search(dual_map, Plane(model.slope, model.offset), plane, problem.lam)
         slope = (1.0 - eta) * model.slope + eta * plane.slope
         offset = np.array((1.0 - eta) * float(model.offset) + eta * float(plane.offset))
         scales = model.scale, model.memory

@@ -13,7 +13,7 @@ negative.
 """
 
 from abc import abstractmethod
-from typing import Annotated, Any, NamedTuple, Protocol, cast
+from typing import Annotated, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -34,15 +34,6 @@ class Plane(NamedTuple):
 
     slope: Floats
     offset: Floats
-
-
-class _Planes(Protocol):
-    """What a mean of planes has, besides what its owner keeps."""
-
-    @property
-    def slope(self) -> Floats: ...
-    @property
-    def offset(self) -> Floats: ...
 
 
 class Bundle(NamedTuple):
@@ -124,7 +115,7 @@ def sweep(problem: Problem, w: Vector) -> tuple[Plane, float]:
     return Plane(terms.difference, np.array(terms.offset)), dot(problem.p, np.maximum(terms.bounds, 0.0))
 
 
-def line_search(dual_map: DualMap, model: _Planes, plane: Plane, lam: float) -> float:
+def line_search(dual_map: DualMap, model: Plane, plane: Plane, lam: float) -> float:
     """The eta in [0, 1] at which the dual value of the two planes is largest."""
     from structpred.trainers.blocks._bcfw_kernels import root_of_slope
 
