@@ -75,7 +75,7 @@ def test_claims_are_met_only_where_the_goal_is_reached() -> None:
     assert [one.met for one in LinearSolvers().claims([near])] == [True] * 6
     assert [one.met for one in found] == [False, False, False, False, True, True]
     assert [one.ours for one in found[:1] + found[3:5]] == [
-        "near 2/3, not far >2/3", "near 2, not far 0.02 after 2", "near liblinear, far liblinear"
+        "near 2/3, not far >2/3", "near 2, not far 0.02 after 2", "near, far"
     ]  # fmt: skip
     assert [one.met for one in LinearSolvers().claims([table("fast", 1e-3)])] == [True, True, True, False, False, True]
 
