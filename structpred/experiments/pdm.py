@@ -66,7 +66,7 @@ partitions; k = exp(-|x - x'|^2 / (2 sigma^2)); objectives are shares of the lea
 - Local methods start from the labels of the supervised classifier; printed_pdm, the algorithm as printed, from random ones. It
   stays in its first local optimum: F is infinite outside the box of p, so no ray reaches its level set. pdm is repaired.
 - Of more than {MANY:,} training rows {pdm_runs.FEATURES:,} random features, {pdm_runs.LATENT_FEATURES} for hidden classes,
-  take the place of the kernel matrix, b is regularised, a thousand rows choose sigma^2, and solvers that need the matrix are left out.
+  take the place of the kernel matrix, b is regularised, a thousand rows choose sigma^2; solvers of the matrix are left out.
 - All solvers have the same budget of inner problems, a hundredth of it where classes are hidden; seconds are CPU time.
 - robot is not among our data sets. The paper says neither how it scaled its data nor how its spirals are made: here as
   generated, or to a median squared distance of 2.

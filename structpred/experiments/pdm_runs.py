@@ -60,8 +60,7 @@ class Learner:
         (word, _, degree), kinds = name.partition(" "), solvers(self.parent)
         if not degree:
             return kinds[word](max_inner=most)
-        kind = kinds[word] if hasattr(kinds[word], "degree") else kinds[f"{word}_rounds"]
-        return kind(max_inner=most, degree=float(degree))
+        return kinds.get(f"{word}_rounds", kinds[word])(max_inner=most, degree=float(degree))
 
     def for_rows(self, n: int) -> "Learner":
         """The same for n training rows: of many the thrifty solvers alone, each inner problem of which counts as one."""
