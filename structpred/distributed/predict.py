@@ -1,25 +1,152 @@
-"""Prediction over shards: a part file for each, written where the shard is read."""
+"""Prediction over shards: a part file for each, written where the shard is read as `structpred predict` writes it."""
 
 import hashlib
+import json
 import logging
 import os
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import BytesIO
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
+import structpred
 from structpred.distributed.cluster import check_cluster, cluster_of, without_module
-from structpred.distributed.journal import Journal, Part, key_of
-from structpred.distributed.outputs import between, outputs_of
-from structpred.distributed.shards import about_shard
+from structpred.distributed.reading import Shard
+from structpred.distributed.shards import FileShard, about_shard
 from structpred.distributed.store import unpacked
-from structpred.errors import ClusterError, ModelFileError, ParameterError, StructpredError
+from structpred.errors import ClusterError, DataError, ModelFileError, ParameterError, StructpredError
+from structpred.io.columns import ColumnCorpus, format_columns
+from structpred.io.multilabel.by_format import Reading, read_rows
+from structpred.io.text import HeldBytes, label_lines, label_rows, label_sets
+from structpred.io.treebanks.formats import TREEBANK_FORMATS
+from structpred.io.treebanks.reader import stream_treebank
+from structpred.io.treebanks.treebank import Treebank, write_treebank
 from structpred.models.files import load
-from structpred.storage.atomic import packing, remove_leftovers, write_atomic
+from structpred.storage.atomic import exclusive, packing, remove_leftovers, write_atomic
 
 log = logging.getLogger("structpred.distributed")
+#: sentences that are parsed at once: a dense table of arcs for each
+_BATCH = 1000
+
+
+class Part(NamedTuple):
+    """A part file that is complete: how many samples it is about, what its file system says of it, and what it cost."""
+
+    samples: int
+    bytes: int
+    mtime_ns: int
+    cpu_seconds: float
+
+    def is_there(self, path: str) -> bool:
+        """Whether the file is as it was written."""
+        with suppress(OSError):
+            found = os.stat(path)
+            return (found.st_size, found.st_mtime_ns) == (self.bytes, self.mtime_ns)
+        return False
+
+
+class Journal:
+    """The complete parts by the digest of what made them: model, shard, version; a file that is as it was then is kept."""
+
+    def __init__(self, path: Path, parts: dict[str, Part]) -> None:
+        self.path, self.parts = path, parts
+
+    @classmethod
+    @contextmanager
+    def opened(cls, path: Path) -> Iterator[Self]:
+        """The journal of a run, with what an earlier run left there. ParameterError while another run writes these parts."""
+        try:
+            with exclusive(path.with_name(f"{path.name}.lock")):
+                yield cls(path, dict(_lines(path)))
+        except BlockingIOError:
+            raise ParameterError(
+                f"{path.parent}: another run writes these parts; wait until it ends, or give another output"
+            ) from None
+
+    def add(self, key: str, part: Part) -> None:
+        """Keep a part that is complete."""
+        with open(self.path, "a", encoding="utf-8") as file:
+            file.write(json.dumps([key, *part]) + "\n")
+
+    def close(self) -> None:
+        """All parts are complete: the next run is a new one."""
+        self.path.unlink(missing_ok=True)
+
+
+def _lines(path: Path) -> Iterator[tuple[str, Part]]:
+    """The lines that are whole: a kill may have cut the last one."""
+    with suppress(FileNotFoundError):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            with suppress(ValueError, TypeError):
+                key, *numbers = json.loads(line)
+                yield key, Part(*numbers)
+
+
+def key_of(digest: str, shard: Any) -> str:
+    """A digest of model file, shard, size and time of its data file, and version of this package."""
+    import cloudpickle
+
+    found = hashlib.sha256(f"{structpred.__version__} {digest} ".encode())
+    found.update(cloudpickle.dumps(shard))
+    if (path := getattr(shard, "path", None)) is not None:
+        status = os.stat(path)
+        found.update(f" {status.st_size} {status.st_mtime_ns}".encode())
+    return found.hexdigest()
+
+
+def outputs_of(model: Any, shard: Shard) -> Iterator[tuple[int, bytes]]:
+    """Pieces of the part file, in order, each with the number of its sequences, sentences, examples or instances."""
+    for X in _inputs_of(model, shard):
+        yield X.shape[0] if hasattr(X, "shape") else len(X), written(model, X)
+
+
+def _inputs_of(model: Any, shard: Shard) -> Iterator[Any]:
+    """The data, read as data to predict: labels may be missing. A treebank comes in batches, so that little memory is used."""
+    if not isinstance(shard, FileShard):
+        yield shard.load().X
+        return
+    path, reading = shard.path, shard.reading
+    treebank, sets = reading.format in TREEBANK_FORMATS, hasattr(model, "label_names_")
+    if not treebank and not sets:
+        yield shard.load().X
+        return
+    with reading.held(path, shard.start, shard.stop) as raw:
+        held = HeldBytes(raw, path)
+        if treebank:
+            format = TREEBANK_FORMATS[reading.format]
+            yield from stream_treebank(held, format, batch_size=_BATCH, check_trees=False, encoding=reading.encoding)
+        else:
+            yield read_rows(Reading.of_model(model), held, reading.format, reading.encoding)
+
+
+def between(model: Any, end: bytes) -> bytes:
+    """What a part that ends so lacks of the blank line between its last sentence and the first of the next part."""
+    if hasattr(model, "label_names_") or hasattr(model, "oracle"):
+        return b""  # a line an instance
+    return b"\n" * max(2 - end[len(end.rstrip()) :].count(b"\n"), 0)
+
+
+def written(model: Any, X: Any) -> bytes:
+    """The predictions for X: column files and treebanks as they were, with the new column or the new trees; otherwise labels."""
+    found = model.predict(X)
+    if isinstance(X, Treebank):
+        stream = BytesIO()
+        write_treebank(X, stream, found)
+        return stream.getvalue()
+    if hasattr(model, "label_names_"):
+        return label_sets(found.tolist(), model.label_names_).encode()
+    if hasattr(model, "oracle"):
+        return label_rows([labels.tolist() for labels in found]).encode()
+    try:
+        lists = [[str(label) for label in labels.tolist()] for labels in found]
+    except AttributeError:
+        raise DataError(
+            f"{type(model).__name__}: these predictions have no form as text; call its predict on each shard"
+        ) from None
+    return (format_columns(X, lists) if isinstance(X, ColumnCorpus) else label_lines(lists)).encode()
 
 
 def predict(model: Any, shards: Any, output: str | os.PathLike[str], client: Any = None) -> list[Path]:

@@ -11,7 +11,7 @@ import pytest
 
 from structpred import Instance
 from structpred.distributed import Shards, fit
-from structpred.distributed.plans import plan_of
+from structpred.distributed.fit import plan_of
 from structpred.errors import MissingCapabilityError, NoUpdateWarning, ParameterError
 from structpred.models import StructuredPredictor
 from structpred.models.bundles import to_bundle

@@ -7,7 +7,7 @@ import pytest
 from point_sets import Points
 from slack_cases import CONSTRAINED, DIRECT, chains, hinges, slack_optimum, without
 
-from structpred.distributed.plans import plan_of
+from structpred.distributed.fit import plan_of
 from structpred.errors import ParameterError
 from structpred.oracles.chain import ChainOracle
 from structpred.slack.search import search

@@ -44,7 +44,7 @@ def _rows(model: Model, asked: Asked) -> Any:
 
 def shards(model: Model, asked: Asked, n: int) -> "Shards":
     """Ranges of the lines of the file; there may be no labels."""
-    from structpred.distributed.cutting import held_examples
+    from structpred.distributed.reading import held_examples
 
     format, encoding = label_format(asked.data, asked.reading.format), asked.reading.encoding
     cut = ranges(asked.data, n, Source(format, encoding=encoding))

@@ -16,7 +16,7 @@ def shards_to_learn(path: str, n: int, source: Source) -> tuple["Shards", MultiL
     Only all lines of LIBSVM's text show labels and features: it is read once here, a piece at a time. Raises DataError, naming
     file and line, and ParameterError for files that cannot be cut.
     """
-    from structpred.distributed.cutting import held_examples
+    from structpred.distributed.reading import held_examples
 
     source = source._replace(format=(format := label_format(path, source.format)))
     shards = ranges(path, n, source._replace(hierarchy=None) if format == "libsvm" else source)

@@ -117,7 +117,7 @@ def parse_data(text: str, name: str, reader: Reader, folds: Sequence[int] | None
 
 def head_of(path: str, reader: Reader, encoding: str) -> Data:
     """The first sentences of a file. Raises DataError and ParameterError as for the whole."""
-    from structpred.distributed.cutting import read_head
+    from structpred.distributed.reading import read_head
 
     return parse_data(read_head(path, encoding), path, reader)
 
