@@ -15,11 +15,9 @@ from structpred.core.weights import Vector
 from structpred.models.base import StructuredEstimator
 from structpred.models.bundles import COMMON, restore_weights, restored
 from structpred.models.chain.decoding import checked_k
-from structpred.models.explanations import Explanation, explain_parts
-from structpred.models.inspections import WeightInspection, top_weights
+from structpred.models.explanations import Explanation, WeightInspection, explain_parts, top_weights
 from structpred.models.output_scores import OutputScores, Scoring, checked_scoring
-from structpred.models.part_inputs import PartInput, as_labels, split_instances
-from structpred.models.part_sharding import PartSharding, Shaped
+from structpred.models.part_inputs import PartInput, PartSharding, Shaped, as_labels, split_instances
 from structpred.models.settings import about_dev, dev_parts, resolve_loss
 from structpred.models.signs import NameTable
 from structpred.storage.bundles import Bundle

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from structpred.models.explanations import Explanation
 
 _groups = later("structpred.models.groups")
-_explain = later("structpred.models.chain.explain")
+_explain = later("structpred.models.chain.inspection")
 _inspection = later("structpred.models.chain.inspection")
 _online = later("structpred.models.chain.online")
 _templates = later("structpred.io.templates.featurizer")

@@ -11,10 +11,9 @@ from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.weights import Vector
 from structpred.errors import DataError, InfeasibleError, ParameterError
 from structpred.features.graphs import GraphFeatures
-from structpred.models.explanations import Contribution, Explanation, contrast, part_features, wants_runner_up
+from structpred.models.explanations import Contribution, Explanation, Shown, checked_top, contrast, part_features, wants_runner_up
 from structpred.models.fields.estimator import Field, FieldEstimator, FieldNames
 from structpred.models.fields.label_field import LabelField
-from structpred.models.inspections import Shown, checked_top
 from structpred.oracles.mrf import graph_of
 from structpred.task.inference import Inference
 from structpred.text.tables import columns, cut

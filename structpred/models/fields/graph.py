@@ -13,13 +13,12 @@ from structpred.errors import DataError, ParameterError
 from structpred.models.bundles import CLASSES, COMMON, restore_weights, restored
 from structpred.models.chain.sharding import checked_token_weights, encoder_of_shards
 from structpred.models.chain.targets import LabelEncoder, PartialLabels, about_labels, partial_labels
-from structpred.models.explanations import Explanation
+from structpred.models.explanations import Explanation, WeightInspection, top_weights
 from structpred.models.fields.estimator import BIAS, ORACLE, FieldEstimator, checked_bias
 from structpred.models.fields.explain import explain_field
 from structpred.models.fields.graph_field import GraphField, GraphTable, NodeLabels, as_graphs, as_node_labels
 from structpred.models.fields.label_graphs import GraphSizes, checked_oracle, graph_oracle
 from structpred.models.fields.sharding import FieldPlan, FieldSharding, field_task
-from structpred.models.inspections import WeightInspection, top_weights
 from structpred.models.partial import warn_of_minus_one
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Field, Flag, Record, Text, Whole, maybe

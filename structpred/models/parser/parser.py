@@ -43,8 +43,7 @@ from structpred.models.parser.bundles import (
 from structpred.models.parser.explain import ExplainedTrees
 from structpred.models.parser.relations import RelationFeatures
 from structpred.models.parser.sentences import as_treebank, held_out_trees, warn_of_untagged
-from structpred.models.parser.settings import check_switches, checked_settings
-from structpred.models.parser.sharding import ParserSharding, TreePlan
+from structpred.models.parser.sharding import ParserSharding, TreePlan, check_switches, checked_settings
 from structpred.models.settings import about_dev, resolve_loss
 from structpred.runtime.threads import checked_jobs
 from structpred.storage.bundles import Bundle, under

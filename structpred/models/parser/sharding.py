@@ -1,4 +1,7 @@
-"""How parsers are trained: what prunes, heads, relations. Tags, block sizes and the kind of trees are those of all data."""
+"""How parsers are trained: what prunes, heads, relations. Tags, block sizes and the kind of trees are those of all data.
+
+What only a later stage would find wrong of the settings is refused before any work.
+"""
 
 import itertools
 import logging
@@ -17,12 +20,12 @@ from structpred.core.weights import Vector
 from structpred.data.arc_templates import ArcTemplate
 from structpred.data.sentences import AttributedSentences
 from structpred.data.sequences import PackedSequences
-from structpred.errors import DataError
+from structpred.errors import DataError, ParameterError
 from structpred.features.arcs import ArcCandidates, ArcFeatures, bits_of, observed_places
 from structpred.io.templates.arc_featurizer import ATTRIBUTES, ArcFeaturizer, attributes_of
-from structpred.io.templates.arc_template_sets import relation_templates
+from structpred.io.templates.arc_template_sets import default_templates, relation_templates
 from structpred.io.treebanks.treebank import Treebank
-from structpred.models.base import checked_sample_weight
+from structpred.models.base import checked_C, checked_sample_weight
 from structpred.models.chain.inputs import NumericInput
 from structpred.models.chain.sharding import ChainPlan, ChainSharding, Sequences, labelled, labels_of
 from structpred.models.chain.targets import LabelEncoder
@@ -39,13 +42,49 @@ from structpred.models.parser.arcs import (
 )
 from structpred.models.parser.relations import RelationFeatures, fitted_labeler, forget_second_stage
 from structpred.models.parser.sentences import held_out_trees, training_trees
-from structpred.models.parser.settings import checked_settings, used_templates
 from structpred.models.partial import NEEDS_ALL, sums_suffice, tell_missing
 from structpred.models.settings import resolve_loss
 from structpred.models.sharding import Columns, Further, Sharding, refuse_classes
 from structpred.task.task import Task
 
 log = logging.getLogger("structpred.models")
+
+
+def checked_settings(parser: Any) -> list[ArcTemplate]:
+    """The templates of a parser; ParameterError, naming the setting, for an invalid one."""
+    checked_C(parser.label_C, "label_C")
+    if not _whole(parser.max_bits) or not 1 <= parser.max_bits <= 28:
+        raise ParameterError(f"max_bits: expected a whole number in 1..28, got {parser.max_bits!r}")
+    if parser.prune is not None and (not _whole(parser.prune) or parser.prune < 1):
+        raise ParameterError(f"prune: expected a number of heads per word >= 1, or None, got {parser.prune!r}")
+    check_switches(projective=parser.projective)
+    if parser.templates is None:
+        return default_templates()
+    found = [t if isinstance(t, ArcTemplate) else ArcTemplate.parse(t) for t in parser.templates]
+    for template in found:
+        if unknown := sorted(template.attributes - set(ATTRIBUTES)):
+            raise ParameterError(f"arc template {str(template)!r}: the attributes are {ATTRIBUTES}, got {unknown[0]!r}")
+    return found
+
+
+def check_switches(**values: Any) -> None:
+    """Raise ParameterError for anything but True, False or None."""
+    for name, value in values.items():
+        if value is not None and not isinstance(value, bool | np.bool_):
+            raise ParameterError(f"{name}: expected True, False or None, got {value!r}")
+
+
+def used_templates(featurizer: ArcFeaturizer, given: Sequence[ArcTemplate], stage: str) -> list[ArcTemplate]:
+    """Those whose attributes the words have; ParameterError where there are none. stage: that of the parser."""
+    if found := featurizer.usable(given):
+        return found
+    if stage == "pruning":
+        raise ParameterError(f"prune needs tags or lemmas, and the treebank has only {featurizer.present}; leave it out")
+    raise ParameterError(f"none of the templates can be used: the treebank has only {featurizer.present}")
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True)
