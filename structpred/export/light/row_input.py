@@ -9,7 +9,7 @@ from structpred.export.light.weights import Arrays, Decoder, Ints, PredictorErro
 from structpred.io.columns import ColumnCorpus, field_count, format_columns, looks_like, parse_columns
 from structpred.io.templates.coded import CodedTemplates, derived_columns, index_of
 from structpred.io.templates.hashed_templates import hashed_features
-from structpred.io.templates.template import Template
+from structpred.io.templates.templates import Template
 from structpred.io.text import split_lines
 
 
