@@ -20,8 +20,8 @@ from structpred.layers import Scores, SparseMAP
 from structpred.models import ChainLabeler, DependencyParser
 from structpred.oracles.arborescence import ArborescenceOracle
 from structpred.report import draw_marginals, draw_tree, gap_curve, halving_curves, transitions
-from structpred.report.groups import group_curves
-from structpred.report.regret import regret_against_seconds
+from structpred.report.curves import group_curves
+from structpred.report.solvers import regret_against_seconds
 from structpred.trainers.online_mkl import OnlineMKL
 from structpred.tuning import tune
 

@@ -84,9 +84,8 @@ def _draw(figures: Any, path: str) -> None:
     from structpred.experiments.experiment import plain
     from structpred.experiments.signs import SignFigures
     from structpred.experiments.slack import Tables
-    from structpred.report.groups import selection_curves
-    from structpred.report.regret import regret_against_seconds
-    from structpred.report.solvers import sign_figures, solver_curves
+    from structpred.report.curves import selection_curves
+    from structpred.report.solvers import regret_against_seconds, sign_figures, solver_curves
 
     if isinstance(figures, Curves):
         selection_curves(np.array(figures.group_weights), figures.groups, figures.scores, path)

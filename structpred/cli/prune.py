@@ -42,7 +42,7 @@ def prune(
     from structpred.core.regulariser import shares
     from structpred.errors import DataError
     from structpred.report import figures
-    from structpred.report.groups import group_curves
+    from structpred.report.curves import group_curves
 
     for path, option in ((output, "--output"), (templates, "--templates"), (picture, "--picture")):
         if path is not None:

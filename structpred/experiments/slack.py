@@ -18,9 +18,8 @@ from structpred.experiments.slack_comparisons import (
     score_surrogate,
 )
 from structpred.experiments.slack_convergence import Convergence, converge, convergence_claims, convergence_lines
-from structpred.io.multilabel.clus import read_clus
 from structpred.io.multilabel.data import MultiLabelData
-from structpred.io.multilabel.mulan import read_mulan
+from structpred.io.multilabel.mulan import read_clus, read_mulan
 from structpred.models.fields.hierarchical import HierarchicalMultiLabel
 from structpred.models.fields.multilabel import MultiLabelMRF
 from structpred.oracles.mrf_enumeration import EnumerationMRF

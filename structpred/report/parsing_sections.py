@@ -9,8 +9,7 @@ import numpy as np
 from structpred.core.types import Integers
 from structpred.errors import DataError
 from structpred.evaluation import confusion_matrix, evaluate_trees, parsing_interval
-from structpred.evaluation.parsing import relation_pairs
-from structpred.evaluation.parsing_scores import ArcCounts, Attachment, ParsingScores
+from structpred.evaluation.parsing import ArcCounts, Attachment, ParsingScores, relation_pairs
 from structpred.evaluation.trees import Parse, ParsingRules
 from structpred.report import sections
 from structpred.report.arcs import draw_tree

@@ -10,7 +10,7 @@ pytest.importorskip("matplotlib")
 
 from structpred.errors import ParameterError
 from structpred.report import figures
-from structpred.report.regret import regret_against_seconds
+from structpred.report.solvers import regret_against_seconds
 
 ROWS: list[dict[str, Any]] = [
     {"problem": "paths", "method": "spo+", "regret": 0.08, "cpu_seconds": 0.03, "gap": None},
