@@ -5,8 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from structpred.contracts.engine import Examiner, brief
-from structpred.contracts.report import Report, examined
+from structpred.contracts.engine import Examiner, Report, brief, examined
 from structpred.core.sparse import SparseVector
 from structpred.core.types import Floats
 from structpred.errors import OracleError, StructpredError

@@ -5,8 +5,18 @@ from contextlib import suppress
 
 import numpy as np
 
-from structpred.contracts.engine import Examiner, Space, brief, enumerated, kind_of, place, pooled
-from structpred.contracts.report import Report, raise_if_broken, reported
+from structpred.contracts.engine import (
+    Examiner,
+    Report,
+    Space,
+    brief,
+    enumerated,
+    kind_of,
+    place,
+    pooled,
+    raise_if_broken,
+    reported,
+)
 from structpred.core.costs import Cost, GridCosts, PartCosts, missing_method
 from structpred.core.oracle import Labels, Oracle, Shape
 from structpred.core.types import Floats

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from structpred.contracts.engine import Examiner, brief, kind_of
-from structpred.contracts.report import Report, examined
+from structpred.contracts.engine import Examiner, Report, brief, examined, kind_of
 from structpred.core.types import Floats
 from structpred.errors import ProjectionError, StructpredError
 

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structpred.contracts.engine import Examiner, brief, kind_of
+from structpred.contracts.engine import Examiner, Report, brief, examined, kind_of
 from structpred.contracts.projections import examine_argmin
-from structpred.contracts.report import Report, examined
 from structpred.core.regulariser import DualMap, Regulariser, capabilities
 from structpred.core.types import Floats
 from structpred.errors import MissingCapabilityError, RegulariserError

@@ -3,8 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from structpred.contracts.engine import Examiner, kind_of
-from structpred.contracts.report import Report, examined
+from structpred.contracts.engine import Examiner, Report, examined, kind_of
 from structpred.core.types import Floats
 from structpred.errors import LossError
 from structpred.rows.scalar_loss import DualTable, ScalarLoss

@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structpred.contracts.engine import Examiner, kind_of
-from structpred.contracts.report import Report, examined
+from structpred.contracts.engine import Examiner, Report, examined, kind_of
 from structpred.core.sparse import SparseVector
 from structpred.core.stand_ins import stand_in
 from structpred.core.types import Floats

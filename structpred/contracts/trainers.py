@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from structpred.contracts.engine import Examiner, kind_of
-from structpred.contracts.report import Report, examined
+from structpred.contracts.engine import Examiner, Report, examined, kind_of
 from structpred.core.stand_ins import stand_in
 from structpred.core.types import Floats
 from structpred.errors import OracleError, StructpredError
