@@ -7,9 +7,8 @@ from structpred.runtime.lazy_names import lazy_names
 if TYPE_CHECKING:
     from structpred.io.columns import ColumnCorpus, format_columns, read_columns
     from structpred.io.crfsuite import AttributeCorpus, format_crfsuite, read_crfsuite
-    from structpred.io.multilabel.clus import read_clus
     from structpred.io.multilabel.data import MultiLabelData, read_libsvm_multilabel, read_npz_multilabel, write_npz_multilabel
-    from structpred.io.multilabel.mulan import read_label_xml, read_mulan
+    from structpred.io.multilabel.mulan import read_clus, read_label_xml, read_mulan
     from structpred.io.ocr import OcrWords, read_ocr
     from structpred.io.templates.featurizer import TemplateFeaturizer
     from structpred.io.templates.hashed_templates import HashedTemplateFeaturizer
@@ -34,9 +33,8 @@ __all__ = [
 _FILES = {
     "columns": ("ColumnCorpus", "format_columns", "read_columns"),
     "crfsuite": ("AttributeCorpus", "format_crfsuite", "read_crfsuite"),
-    "multilabel.clus": ("read_clus",),
     "multilabel.data": ("MultiLabelData", "read_libsvm_multilabel", "read_npz_multilabel", "write_npz_multilabel"),
-    "multilabel.mulan": ("read_label_xml", "read_mulan"),
+    "multilabel.mulan": ("read_clus", "read_label_xml", "read_mulan"),
     "ocr": ("OcrWords", "read_ocr"),
     "templates.featurizer": ("TemplateFeaturizer",),
     "templates.hashed_templates": ("HashedTemplateFeaturizer",),

@@ -12,7 +12,7 @@ from label_helpers import N_FEATURES
 
 from structpred.cli.training import Events
 from structpred.distributed import Shards, fit
-from structpred.io.multilabel.clus import read_clus
+from structpred.io.multilabel.mulan import read_clus
 from structpred.io.treebanks.reader import read_treebank
 from structpred.models import DependencyParser, HierarchicalMultiLabel, MultiLabelMRF, load
 

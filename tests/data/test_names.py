@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from structpred.data.name_table import MANY, NameTable
 from structpred.data.tokens import FeatureIndex
-from structpred.data.vocabulary import FeatureDictionary
+from structpred.data.vocabulary import MANY, FeatureDictionary, NameTable
 from structpred.errors import DataError
 
 

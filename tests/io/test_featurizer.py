@@ -18,8 +18,7 @@ from structpred.features.sequences import SequenceFeatures
 from structpred.io.columns import ColumnCorpus, read_columns
 from structpred.io.templates import coded as module
 from structpred.io.templates.featurizer import TemplateFeaturizer
-from structpred.io.templates.template import transform
-from structpred.io.templates.templates import Atom, Template, load_templates, read_template
+from structpred.io.templates.templates import Atom, Template, load_templates, read_template, transform
 from structpred.storage.bundles import Bundle
 
 Row = tuple[str, ...]

@@ -11,9 +11,8 @@ from scipy import sparse
 
 from structpred.errors import DataError, ParameterError
 from structpred.io.multilabel.arff import read_arff
-from structpred.io.multilabel.clus import read_clus
 from structpred.io.multilabel.data import MultiLabelData, read_libsvm_multilabel, read_npz_multilabel, write_npz_multilabel
-from structpred.io.multilabel.mulan import read_label_xml, read_mulan
+from structpred.io.multilabel.mulan import read_clus, read_label_xml, read_mulan
 
 MULAN = [
     ("yeast", "yeast", (1500, 917), 103, 14, (4.228, 4.252)),

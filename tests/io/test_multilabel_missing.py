@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from structpred.errors import DataError
-from structpred.io.multilabel.clus import read_clus
 from structpred.io.multilabel.data import read_npz_multilabel, write_npz_multilabel
-from structpred.io.multilabel.mulan import read_mulan
+from structpred.io.multilabel.mulan import read_clus, read_mulan
 
 ARFF = "@attribute x numeric\n@attribute colour {red,'?'}\n@attribute a {0,1}\n@attribute b numeric\n@data\n"
 TREE = "@attribute x numeric\n@attribute class hierarchical 1,1/1,2\n@data\n0.5,1/1\n1,?\n"

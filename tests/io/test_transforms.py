@@ -3,7 +3,7 @@
 import pytest
 
 from structpred.errors import ParameterError
-from structpred.io.templates.template import transform
+from structpred.io.templates.templates import transform
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,8 @@ from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import DataError, ParameterError
 from structpred.io import opening
 from structpred.io.multilabel.arff import ARFF_NAMES, arff_format, read_arff
-from structpred.io.multilabel.clus import read_clus
 from structpred.io.multilabel.data import MultiLabelData, csr, read_libsvm_multilabel, read_npz_multilabel
-from structpred.io.multilabel.mulan import feature_columns, features_of, read_mulan
+from structpred.io.multilabel.mulan import feature_columns, features_of, read_clus, read_mulan
 from structpred.io.on_demand import NumberedNames
 from structpred.io.opening import open_bytes
 from structpred.io.text import LONGEST_LINE, quoted, read_text, source_name, split_lines, stream_name

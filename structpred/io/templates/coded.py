@@ -15,7 +15,7 @@ import numpy.typing as npt
 from structpred.data.coalescing import coalesced
 from structpred.errors import ParameterError
 from structpred.io.columns import ColumnCorpus
-from structpred.io.templates.template import Template, transform
+from structpred.io.templates.templates import Template, transform
 from structpred.runtime.ranges import Integers
 
 KEY_LIMIT = 2**62

@@ -19,8 +19,7 @@ from structpred.errors import ParameterError
 from structpred.io.columns import ColumnCorpus
 from structpred.io.templates.coded import CorpusReading, derived_indexes, largest_padding
 from structpred.io.templates.featurizer import checked_corpus
-from structpred.io.templates.template import Template
-from structpred.io.templates.templates import TEMPLATES
+from structpred.io.templates.templates import TEMPLATES, Template
 from structpred.runtime.ranges import Integers
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Record, as_file_error
