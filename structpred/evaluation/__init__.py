@@ -21,8 +21,7 @@ from structpred.evaluation.multilabel import (
     evaluate_hierarchy,
     evaluate_multilabel,
 )
-from structpred.evaluation.parsing import evaluate_treebanks, evaluate_trees
-from structpred.evaluation.parsing_scores import ParsingScores
+from structpred.evaluation.parsing import ParsingScores, evaluate_treebanks, evaluate_trees
 from structpred.evaluation.ranking import break_even_point, roc_area
 from structpred.evaluation.regret import evaluate_regret, tie_regrets
 from structpred.evaluation.summary import (

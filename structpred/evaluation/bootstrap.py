@@ -9,7 +9,7 @@ from structpred.core.types import Floats
 from structpred.errors import DataError, ParameterError
 from structpred.evaluation.chunks import matched
 from structpred.evaluation.coding import Coded, Sequences, encode
-from structpred.evaluation.parsing_scores import ParsingScores
+from structpred.evaluation.parsing import ParsingScores
 
 Metric = Callable[[Floats], Floats]
 BLOCK = 4_000_000  # numbers drawn at once; bounds the memory at some 32 MB

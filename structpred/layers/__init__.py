@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from structpred.runtime.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from structpred.layers.blackbox import BlackBoxLayer
+    from structpred.layers.blackbox import BlackBoxLayer, StraightThroughLayer
     from structpred.layers.cone import ConeAlignment
     from structpred.layers.distribution import Distribution
     from structpred.layers.expected_cost import ExpectedCost
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from structpred.layers.soft import SoftLayer
     from structpred.layers.sparsemap import SparseMAP, SparseMAPLoss
     from structpred.layers.spo_plus import SPOPlus
-    from structpred.layers.straight_through import StraightThroughLayer
     from structpred.layers.surrogates import LossSurrogate, PerturbedSurrogate, ScoreSurrogate, SoftMargin, SparseMAPSurrogate
 
 __all__ = [
@@ -42,7 +41,7 @@ __all__ = [
 ]  # fmt: skip
 
 _FILES = {
-    "blackbox": ("BlackBoxLayer",),
+    "blackbox": ("BlackBoxLayer", "StraightThroughLayer"),
     "cone": ("ConeAlignment",),
     "distribution": ("Distribution",),
     "expected_cost": ("ExpectedCost",),
@@ -58,7 +57,6 @@ _FILES = {
     "soft": ("SoftLayer",),
     "sparsemap": ("SparseMAP", "SparseMAPLoss"),
     "spo_plus": ("SPOPlus",),
-    "straight_through": ("StraightThroughLayer",),
     "surrogates": ("LossSurrogate", "PerturbedSurrogate", "ScoreSurrogate", "SoftMargin", "SparseMAPSurrogate"),
 }
 

@@ -1,4 +1,6 @@
-"""The black-box layer: the decision, differentiated as a function that interpolates between decisions."""
+"""Layers of black-box solvers: the decision forward; backward an interpolation of decisions, or the gradient as it is."""
+
+import numpy as np
 
 from structpred.core.oracle import Oracle
 from structpred.core.types import Floats, Integers
@@ -45,3 +47,24 @@ class BlackBoxLayer(Layer):
             return found
 
         return Point(mu, pull, best.gaps, best.outputs)
+
+
+class StraightThroughLayer(Layer):
+    """mu(theta) forward, and the gradient as it came backward (negative identity in costs: Sahoo et al. 2022).
+
+    A heuristic: it differentiates no function of theta. It takes one `argmax`, and none backward.
+
+    >>> from structpred.oracles.multiclass import MulticlassOracle
+    >>> oracle = MulticlassOracle()
+    >>> mu, pull = StraightThroughLayer(oracle)(Scores.of(oracle, [(2,)]), [0.0, 1.0])
+    >>> mu.tolist(), pull([3.0, 1.0]).tolist()
+    ([0.0, 1.0], [3.0, 1.0])
+    """
+
+    name = "straight_through"
+    smooth = False
+
+    def point(self, batch: Scores, theta: Floats, ids: Integers, kept: bool, step: int) -> Point:
+        """The decision."""
+        best = batch.best(theta)
+        return Point(batch.counts(best), np.copy, best.gaps, best.outputs)
