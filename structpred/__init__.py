@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from structpred import errors, fused  # noqa: F401 - the table of compiled code is filled
 from structpred.runtime.lazy_names import lazy_names
+from structpred.runtime.moved import leave_behind
 
 if TYPE_CHECKING:
     from structpred.contracts.callbacks import check_callbacks
@@ -60,3 +61,16 @@ _PACKAGES = (
     "oracles", "projections", "report", "slack", "testing", "trainers", "tuning",
 )  # fmt: skip
 __getattr__, __dir__ = lazy_names(__name__, _FILES, ("errors", *_PACKAGES))
+leave_behind(__name__, {
+    __name__: (
+        "contracts.fast_features:contracts.checks", "contracts.labels:contracts.rules", "contracts.report:contracts.engine",
+        "data.name_table:data.vocabulary", "distributed.cutting:distributed.reading", "distributed.journal:distributed.predict",
+        "distributed.outputs:distributed.predict", "distributed.parquet:distributed.shards", "distributed.plans:distributed.fit",
+        "evaluation.parsing_scores:evaluation.parsing", "export.parts:export.programs",
+        "io.multilabel.clus:io.multilabel.mulan", "io.templates.template:io.templates.templates",
+        "layers.straight_through:layers.blackbox", "models.chain.explain:models.chain.inspection",
+        "models.inspections:models.explanations", "models.parser.inspection:models.parser.explain",
+        "models.parser.settings:models.parser.sharding", "models.part_sharding:models.part_inputs",
+        "report.groups:report.curves", "report.regret:report.solvers", "testing.search_checks:testing.input_checks",
+    )
+})  # fmt: skip

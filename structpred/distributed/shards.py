@@ -1,4 +1,4 @@
-"""Data in pieces that load themselves where they are used: a shard travels as a few words, not as data."""
+"""Data in pieces that load themselves where they are used, also row groups of Parquet: a shard travels as a few words."""
 
 import hashlib
 import os
