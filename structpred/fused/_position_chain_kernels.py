@@ -6,6 +6,7 @@ space: offsets of sequences, ends of the groups of weights, (n, labels, kernels)
 
 import numpy as np
 
+from structpred.core._sparse_kernels import grouped_dot
 from structpred.fused._chain_body_kernels import STEPS
 from structpred.runtime.jit import family, njit
 
@@ -94,14 +95,7 @@ def emit_difference(labels, space, first, last, aim, idx, val):
 @njit(cache=True, nogil=True)
 def product(w, factors, space, idx, val):
     """<scaled weights, (idx, val)>, indices ascending, added in order."""
-    ends = space[1]
-    total = 0.0
-    k = 0
-    for e in range(idx.shape[0]):
-        while idx[e] >= ends[k + 1]:
-            k += 1
-        total += np.float64(w[idx[e]]) * (factors[k] * val[e])
-    return total
+    return grouped_dot(w, space[1], factors, idx, val)
 
 
 _, step, sweep = family(__name__, STEPS, transitions, score, emit_difference, product, borrows=True)
