@@ -191,9 +191,9 @@ class KnapsackOracle(Oracle):
 
     def parts_batch(self, labels: Labels, ends: Integers, shapes: Sequence[Shape]) -> tuple[Integers, Integers]:
         """The items of each set, flat."""
-        parts, part_ends = np.empty(len(labels), np.int64), np.zeros(len(ends), np.int64)
-        _kernels().taken_items(labels, ends, parts, part_ends)
-        return parts[: part_ends[-1]], part_ends
+        taken = np.flatnonzero(labels)
+        part_ends = np.searchsorted(taken, ends)
+        return taken - np.repeat(ends[:-1], np.diff(part_ends)), part_ends
 
     marginals = marginals_of_one
 

@@ -137,18 +137,6 @@ def best_sets(scores, offsets, rows, weights, capacities, max_nodes, taken):
 
 
 @njit(cache=True, nogil=True)
-def taken_items(taken, ends, items, item_ends):
-    """The items that each set takes, one set behind the other, and where each ends."""
-    count = 0
-    for r in range(ends.shape[0] - 1):
-        for j in range(ends[r], ends[r + 1]):
-            if taken[j] != 0:
-                items[count] = j - ends[r]
-                count += 1
-        item_ends[r + 1] = count
-
-
-@njit(cache=True, nogil=True)
 def set_sums(scores, offsets, rows, starts, skip, take, log_zs, mu):
     """log Z and the probability of each item, of these rows.
 
