@@ -1,16 +1,43 @@
 # mypy: ignore-errors
 """Compiled sweeps over closed sets of labels in a forest: a block is the labels' marginals m, 0 <= m_child <= m_parent <= 1.
 
+First what all sweeps over label sets share: scores of one row of features, and moves along it. Tables are (features, labels).
 Labels are numbered in depth-first order: the subtree of v is v .. v + sizes[v] - 1, and parents (-1 at roots) come first.
 """
 
 import numpy as np
 
-from structpred.fused._label_row_kernels import move_labels, slopes_of
 from structpred.runtime.jit import njit
 
 #: what a subtree gains is rounding where it is smaller, relative to its slopes: line searches leave sums that are zero
 ROUNDING = 1e-12
+
+
+@njit(cache=True, nogil=True)
+def slopes_of(indptr, indices, values, table, truth, costs, i, out):
+    """out[l] = what it gains to switch label l on: its scores on less off, 2 x V, and what it costs."""
+    n_labels = out.shape[0]
+    for j in range(np.uint64(n_labels)):
+        out[j] = -costs[i, j] if truth[i, j] else costs[i, j]
+    for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+        f, x = np.uint64(indices[k]), 2.0 * values[k]
+        for j in range(np.uint64(n_labels)):
+            out[j] += x * table[f, j]
+
+
+@njit(cache=True, nogil=True)
+def move_labels(indptr, indices, values, i, upper, point, old, picks, amounts, table):
+    """table -= upper x (point - old)' for the labels that moved; returns how many did."""
+    found = 0
+    for j in range(point.shape[0]):
+        if point[j] != old[j]:
+            picks[found], amounts[found] = j, upper * (point[j] - old[j])
+            found += 1
+    for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+        f, x = np.uint64(indices[k]), values[k]
+        for j in range(np.uint64(found)):
+            table[f, np.uint64(picks[j])] -= x * amounts[j]
+    return found
 
 
 @njit(cache=True, nogil=True)
@@ -77,7 +104,7 @@ def visit_closed(parents, sizes, curvature, values, best, point, slopes):
 
 
 @njit(cache=True, nogil=True)
-def sweep_closed(rows, forest, aims, table, nodes, visits, gaps, losses):
+def sweep(rows, forest, aims, table, nodes, visits, gaps, losses):
     """A visit of each of these instances: their scores once, the gap, and the steps. Returns how many blocks moved."""
     indptr, indices, values, squares = rows
     parents, sizes = forest
@@ -104,7 +131,7 @@ def sweep_closed(rows, forest, aims, table, nodes, visits, gaps, losses):
 
 
 @njit(cache=True, nogil=True)
-def values_closed(rows, forest, aims, table, out):
+def values_of(rows, forest, aims, table, out):
     """out[i] = the largest loss and score of a closed set, less the score of the truth."""
     indptr, indices, values, _ = rows
     truth, costs, _ = aims

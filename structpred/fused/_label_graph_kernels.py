@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from structpred.fused._label_row_kernels import move_labels, slopes_of
+from structpred.fused._closed_set_kernels import move_labels, slopes_of
 from structpred.oracles.fields._mrf_enumeration_kernels import best_output
 from structpred.oracles.fields._tree_mrf_kernels import best_states
 from structpred.runtime.jit import njit
@@ -119,7 +119,7 @@ def loss_of(ends, slopes, pairs, best, truth):
 
 
 @njit(cache=True, nogil=True)
-def sweep_graph(rows, graph, search, aims, table, pairs, nodes, all_edges, visits, gaps, losses):
+def sweep(rows, graph, search, aims, table, pairs, nodes, all_edges, visits, gaps, losses):
     """A joint step of each of these instances and, where nothing is forbidden, steps of its labels. Returns how many moved."""
     indptr, indices, values, squares = rows
     ends, first, other, edge, fixed, free = graph
@@ -147,7 +147,7 @@ def sweep_graph(rows, graph, search, aims, table, pairs, nodes, all_edges, visit
 
 
 @njit(cache=True, nogil=True)
-def values_graph(rows, graph, search, aims, table, pairs, out):
+def values_of(rows, graph, search, aims, table, pairs, out):
     """out[i] = the largest loss and score of an output, less the score of the truth."""
     indptr, indices, values, _ = rows
     ends, fixed = graph[0], graph[4]

@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from structpred.fused._label_row_kernels import move_labels, slopes_of
+from structpred.fused._closed_set_kernels import move_labels, slopes_of
 from structpred.runtime.jit import njit
 
 #: pairwise steps of one visit
@@ -56,7 +56,7 @@ def shift(parents, depths, leaf, above, amount, curvature, change, slopes):
 
 
 @njit(cache=True, nogil=True)
-def sweep_paths(rows, forest, aims, table, nodes, visits, gaps, losses):
+def sweep(rows, forest, aims, table, nodes, visits, gaps, losses):
     """Up to ten pairwise steps of each instance, from the worst leaf with mass to the best. Returns how many blocks moved."""
     indptr, indices, values, squares = rows
     parents, depths, leaves = forest
@@ -99,7 +99,7 @@ def sweep_paths(rows, forest, aims, table, nodes, visits, gaps, losses):
 
 
 @njit(cache=True, nogil=True)
-def values_paths(rows, forest, aims, table, out):
+def values_of(rows, forest, aims, table, out):
     """out[i] = the largest loss and score of a path, less the score of the truth."""
     indptr, indices, values, _ = rows
     parents, _, leaves = forest

@@ -3,8 +3,11 @@
 Which steps a block is given depends on its outputs: closed sets in a forest without edge tables, paths, or any graph with tables.
 """
 
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +21,7 @@ from structpred.oracles.label_paths import LabelPaths
 from structpred.oracles.mrf import links_of
 from structpred.oracles.mrf_enumeration import enumeration_plan
 from structpred.oracles.tree_mrf import TreeMRF, tree_plan
+from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits
 from structpred.task.fast.marginal_blocks import MarginalBlocks, MarginalLayout, MarginalPoint
 
@@ -27,11 +31,15 @@ def layout_of(features: GraphFeatures, oracle: Oracle, shapes: Sequence[Shape]) 
     first = shapes[0]
     if "label_sets" not in features.capabilities or not all(shape is first or shape == first for shape in shapes):
         return None
+    n_labels = len(first) if isinstance(oracle, LabelPaths) else first[0]
+    independent = partial(ClosedBlocks, features, np.full(n_labels, -1, np.int64))
     if isinstance(oracle, LabelPaths):
-        return Forest(features, forest_of(first).parents, paths=True) if features.fixed.rows is None else None
+        paths = partial(PathBlocks, features, forest_of(first).parents)
+        return Layout(paths, independent) if features.fixed.rows is None else None
     if (parents := _closing_parents(features, first)) is not None:
-        return Forest(features, parents, paths=False)
-    return Graph(features, first, isinstance(oracle, TreeMRF)) if features.edges.n_columns else None
+        return Layout(partial(ClosedBlocks, features, parents), independent)
+    graph = partial(GraphBlocks, features, first, isinstance(oracle, TreeMRF))
+    return Layout(graph, independent) if features.edges.n_columns else None
 
 
 def _closing_parents(features: GraphFeatures, shape: Shape) -> Integers | None:
@@ -96,24 +104,17 @@ class Aims:
         return np.asarray((self.costs * np.abs(marginals - self.truth)).sum(axis=1))
 
 
-class Forest:
-    """Labels with at most one parent each and no edge tables: closed sets, or paths."""
+class Layout(NamedTuple):
+    """Makes the blocks of the given outputs, and those of labels that are all roots (`MarginalLayout`)."""
 
-    def __init__(self, features: GraphFeatures, parents: Integers, *, paths: bool) -> None:
-        self.features, self.parents, self.paths = features, parents, paths
-
-    def blocks(self, truth: Integers, costs: Floats, upper: Floats) -> MarginalBlocks:
-        """Those of the hierarchy."""
-        kind = PathBlocks if self.paths else ClosedBlocks
-        return kind(self.features, self.parents, truth, costs, upper)
-
-    def independent(self, truth: Integers, costs: Floats, upper: Floats) -> MarginalBlocks:
-        """Those of labels that are all roots."""
-        return ClosedBlocks(self.features, np.full_like(self.parents, -1), truth, costs, upper)
+    blocks: Callable[..., MarginalBlocks]
+    independent: Callable[..., MarginalBlocks]
 
 
 class ForestBlocks:
     """What closed sets and paths share; labels are numbered in depth-first order inside."""
+
+    _kernels: "staticmethod[[], Any]"
 
     def __init__(self, features: GraphFeatures, parents: Integers, truth: Integers, costs: Floats, upper: Floats) -> None:
         self.features, self.order = features, depth_first(parents)
@@ -121,9 +122,14 @@ class ForestBlocks:
         place[self.order] = np.arange(len(place))
         above = parents[self.order]
         self.parents = np.where(above < 0, -1, place[above])
+        self._forest = self._laid_out()
         self.place, self.width = place, features.nodes.n_columns
         self.aims = Aims.of(features, truth[:, self.order], costs[:, self.order], upper)
         self.work = 2 * len(features.nodes.indices) // max(len(features), 1) * len(parents) + 16 * len(parents)
+
+    @abstractmethod
+    def _laid_out(self) -> tuple[Integers, ...]:
+        """The labels' parents, and what else the kernels need to know of the forest."""
 
     def weights(self, point: MarginalPoint) -> Floats:
         """The flat weights: off and on are opposite, edges have none."""
@@ -137,47 +143,45 @@ class ForestBlocks:
         marginals = self._marginals(point.nodes)
         return point._replace(table=self.aims.table(marginals, self.width)), self.aims.losses(marginals)
 
+    def sweep(self, point: MarginalPoint, visits: Integers, gaps: Floats, values: Floats) -> int:
+        """Steps of each instance, as the kernels say."""
+        aims = self.aims
+        return int(self._kernels().sweep(aims.rows, self._forest, aims.goals, point.table, point.nodes, visits, gaps, values))
+
+    def values(self, point: MarginalPoint) -> Floats:
+        """H_i of all instances."""
+        out = np.empty(len(self.aims.upper))
+        self._kernels().values_of(self.aims.rows, self._forest, self.aims.goals, point.table, out)
+        return out
+
     def _start(self, nodes: Floats) -> MarginalPoint:
         return MarginalPoint(np.zeros((self.width, len(self.order))), np.empty((0, 4)), nodes, np.empty((len(nodes), 0, 4)))
 
 
 class ClosedBlocks(ForestBlocks):
-    """Closed sets: a block is the labels' marginals."""
+    """Closed sets: a block is the labels' marginals; joint steps of each tree, and steps of subtrees and of labels."""
+
+    _kernels = staticmethod(later("structpred.fused._closed_set_kernels"))
 
     def start(self) -> MarginalPoint:
         """The truth."""
         check_fits(8 * self.aims.truth.size, f"{self.aims.truth.size:,} dual variables, one for each label of each sample,")
         return self._start(self.aims.truth.astype(np.float64))
 
-    @property
-    def _forest(self) -> tuple[Integers, Integers]:
+    def _laid_out(self) -> tuple[Integers, ...]:
         sizes = np.ones(len(self.parents), np.int64)
         for v in range(len(sizes) - 1, -1, -1):
             if self.parents[v] >= 0:
                 sizes[self.parents[v]] += sizes[v]
         return self.parents, sizes
 
-    def sweep(self, point: MarginalPoint, visits: Integers, gaps: Floats, values: Floats) -> int:
-        """A joint step of each tree, and steps of subtrees and of labels."""
-        from structpred.fused._closed_set_kernels import sweep_closed
-
-        aims = self.aims
-        return int(sweep_closed(aims.rows, self._forest, aims.goals, point.table, point.nodes, visits, gaps, values))
-
-    def values(self, point: MarginalPoint) -> Floats:
-        """H_i of all instances."""
-        from structpred.fused._closed_set_kernels import values_closed
-
-        out = np.empty(len(self.aims.upper))
-        values_closed(self.aims.rows, self._forest, self.aims.goals, point.table, out)
-        return out
-
 
 class PathBlocks(ForestBlocks):
-    """Paths: a block is a point of the simplex over the leaves."""
+    """Paths: a block is a point of the simplex over the leaves; pairwise steps."""
 
-    @property
-    def _forest(self) -> tuple[Integers, Integers, Integers]:
+    _kernels = staticmethod(later("structpred.fused._label_path_kernels"))
+
+    def _laid_out(self) -> tuple[Integers, ...]:
         depths = np.zeros(len(self.parents), np.int64)
         for v, parent in enumerate(self.parents.tolist()):
             depths[v] = 0 if parent < 0 else depths[parent] + 1
@@ -193,52 +197,24 @@ class PathBlocks(ForestBlocks):
         check_fits(8 * size, f"{size:,} dual variables, one for each leaf of each sample,")
         return self._start(self.aims.truth[:, leaves].astype(np.float64))
 
-    def sweep(self, point: MarginalPoint, visits: Integers, gaps: Floats, values: Floats) -> int:
-        """Pairwise steps."""
-        from structpred.fused._label_path_kernels import sweep_paths
-
-        aims = self.aims
-        return int(sweep_paths(aims.rows, self._forest, aims.goals, point.table, point.nodes, visits, gaps, values))
-
-    def values(self, point: MarginalPoint) -> Floats:
-        """H_i of all instances."""
-        from structpred.fused._label_path_kernels import values_paths
-
-        out = np.empty(len(self.aims.upper))
-        values_paths(self.aims.rows, self._forest, self.aims.goals, point.table, out)
-        return out
-
-
-class Graph:
-    """Labels on a graph whose edges have tables."""
-
-    def __init__(self, features: GraphFeatures, shape: Shape, tree: bool) -> None:
-        self.features, self.shape, self.tree = features, shape, tree
-
-    def blocks(self, truth: Integers, costs: Floats, upper: Floats) -> MarginalBlocks:
-        """Those of the graph."""
-        return GraphBlocks(self, truth, costs, upper)
-
-    def independent(self, truth: Integers, costs: Floats, upper: Floats) -> MarginalBlocks:
-        """Those of labels without edges."""
-        return ClosedBlocks(self.features, np.full(self.shape[0], -1, np.int64), truth, costs, upper)
-
 
 class GraphBlocks:
-    """A block is the labels' marginals and four numbers an edge."""
+    """Labels on a graph whose edges have tables: a block is the labels' marginals and four numbers an edge."""
 
-    def __init__(self, layout: Graph, truth: Integers, costs: Floats, upper: Floats) -> None:
-        self.features, shape = layout.features, layout.shape
+    _kernels = staticmethod(later("structpred.fused._label_graph_kernels"))
+
+    def __init__(self, features: GraphFeatures, shape: Shape, tree: bool, truth: Integers, costs: Floats, upper: Floats) -> None:
+        self.features = features
         self.aims = Aims.of(self.features, truth, costs, upper)
         links, fixed = links_of(shape), self.features.fixed_scores(0)
         self.ends = links.edges
         ruled = np.zeros(2 * shape[0] + 4 * len(self.ends)) if fixed is None else np.array(fixed)
         self.graph = (self.ends, links.first, links.other, links.edge, ruled, not ruled.any())
         no_plan = np.empty((0, 5), np.int64), np.empty(0, np.int64)
-        self.search = (tree_plan(shape).copy(), no_plan[1]) if layout.tree else (no_plan[0], enumeration_plan(shape))
+        self.search = (tree_plan(shape).copy(), no_plan[1]) if tree else (no_plan[0], enumeration_plan(shape))
         size = 8 * (shape[0] + 4 * len(self.ends)) * len(self.features)
         check_fits(size, f"the marginals of {shape[0]} labels and {len(self.ends):,} edges in {len(self.features):,} samples")
-        cost = 32 * len(self.ends) + (16 * shape[0] if layout.tree else 2 ** shape[0])
+        cost = 32 * len(self.ends) + (16 * shape[0] if tree else 2 ** shape[0])
         self.work = 2 * len(self.features.nodes.indices) // max(len(self.features), 1) * shape[0] + cost
 
     def start(self) -> MarginalPoint:
@@ -254,16 +230,13 @@ class GraphBlocks:
 
     def sweep(self, point: MarginalPoint, visits: Integers, gaps: Floats, values: Floats) -> int:
         """A joint step of each instance, and steps of its labels."""
-        from structpred.fused._label_graph_kernels import sweep_graph
-
-        return int(sweep_graph(self.aims.rows, self.graph, self.search, self.aims.goals, *point, visits, gaps, values))
+        aims = self.aims
+        return int(self._kernels().sweep(aims.rows, self.graph, self.search, aims.goals, *point, visits, gaps, values))
 
     def values(self, point: MarginalPoint) -> Floats:
         """H_i of all instances."""
-        from structpred.fused._label_graph_kernels import values_graph
-
         out = np.empty(len(self.aims.upper))
-        values_graph(self.aims.rows, self.graph, self.search, self.aims.goals, point.table, point.pairs, out)
+        self._kernels().values_of(self.aims.rows, self.graph, self.search, self.aims.goals, point.table, point.pairs, out)
         return out
 
     def summed(self, point: MarginalPoint) -> tuple[MarginalPoint, Floats]:
