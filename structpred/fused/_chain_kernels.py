@@ -134,11 +134,11 @@ def log_loss_sweep(table, space, start, stop, rule, gold, shares, scratch, error
     """Negative log-likelihoods of sequences start..stop-1, and truth minus expectation of their parts, times their shares.
 
     errors: (tokens from offsets[start] on, width), position-label. edge_errors: (n_labels, width), summed over the sequences.
-    scratch: transitions, their exponentials, emissions, alpha, local, norm, counts, work (SumScratch).
+    scratch: the rows of SumScratch.
     """
     offsets, indices, values, indptr, start_row, width = space
     n_labels, edges, rows, row_of = rule
-    trans, exp_trans, emissions, alpha, local, norm, counts, work = scratch
+    trans, exp_trans, emissions, alpha, local, norm, _, counts, work = scratch
     for p in range(n_labels):
         for label in range(n_labels):
             trans[p, label] = np.float64(table[start_row + 2 + p, label]) + edges[p, label]

@@ -23,6 +23,7 @@ from structpred.features.positions import PositionFeatures
 from structpred.features.sequences import SequenceFeatures
 from structpred.oracles.chain import ChainOracle, SumScratch, best_scratch
 from structpred.runtime.entries import entry_of
+from structpred.runtime.lazy_names import later
 from structpred.runtime.threads import run_ranges, split_evenly
 from structpred.task.fast.update_rules import UpdateRule
 from structpred.task.inference import Inference
@@ -158,8 +159,7 @@ class SequenceSteps(ChainSteps):
         edges = {piece: np.empty((f.n_labels, f.width)) for piece in block.pieces}
 
         def run(a: int, b: int) -> None:
-            s = SumScratch(f.n_labels, int(f.data.lengths[a:b].max()))
-            scratch = (s.trans, s.exp_trans, s.emissions, s.alpha, s.local, s.norm, s.counts, s.work)
+            scratch = SumScratch(f.n_labels, int(f.data.lengths[a:b].max())).rows
             here = errors[offsets[a] - base : offsets[b] - base]
             log_loss_sweep(f.table(w), self.space, a, b, self.rule, self.aim[0], shares, scratch, here, edges[a, b], values[a:b])
 
@@ -191,8 +191,7 @@ class SequenceSteps(ChainSteps):
         edges = {piece: np.zeros((f.n_labels, f.width)) for piece in block.pieces}
 
         def run(a: int, b: int) -> None:
-            s, edge = SumScratch(f.n_labels, int(f.data.lengths[a:b].max())), np.empty((f.n_labels, f.width))
-            scratch = (s.trans, s.exp_trans, s.emissions, s.alpha, s.local, s.norm, s.counts, s.work)
+            scratch, edge = SumScratch(f.n_labels, int(f.data.lengths[a:b].max())).rows, np.empty((f.n_labels, f.width))
             for i in range(a, b):
                 here = errors[offsets[i] - base : offsets[i + 1] - base]
                 log_loss_sweep(f.table(w), self.space, i, i + 1, self.rule, self.aim[0], ones, scratch, here, edge, value.copy())
@@ -227,6 +226,8 @@ class ChainPair:
     #: whether the scale of weights may be `GroupScales`
     takes_groups = False
     kind: type[ChainSteps] = ChainSteps
+    #: the module with the bodies compiled over the calls of this kind
+    kernels: "staticmethod[[], Any]"
 
     def __init__(
         self, features: Any, offsets: Integers, width: int, fixed: FixedScores, most_pairs: int, space: tuple[Any, ...]
@@ -236,10 +237,6 @@ class ChainPair:
         rows, edges = np.zeros((len(fixed.rows), width)), np.zeros((self.n_labels, width))
         rows[:, : self.n_labels], edges[:, : self.n_labels] = fixed.rows, fixed.edges
         self.rule, self.space, self.most_pairs = (self.n_labels, edges, rows, fixed.row_of), (offsets, *space), most_pairs
-
-    def kernels(self) -> Any:
-        """The bodies compiled over the calls of this kind."""
-        raise NotImplementedError
 
     def table(self, w: Vector) -> Any:
         """The weights as scores are read from them; DataError for another number of weights."""
@@ -286,6 +283,7 @@ class SequencePair(ChainPair):
     """SequenceFeatures with transitions, and ChainOracle."""
 
     kind = SequenceSteps
+    kernels = staticmethod(later("structpred.fused._chain_kernels"))
 
     def __init__(self, features: SequenceFeatures) -> None:
         data = features.data
@@ -293,12 +291,6 @@ class SequencePair(ChainPair):
         most_pairs = int((2 * (pairs + data.lengths)).max(initial=0)) + 4  # every token wrong: its features twice, a transition,
         space = data.indices, unless_ones(data.values), data.indptr, features.start_row, features.width  # and start and stop
         super().__init__(features, data.offsets, features.width, features.fixed, most_pairs, space)
-
-    def kernels(self) -> Any:
-        """Those of sparse feature rows."""
-        from structpred.fused import _chain_kernels
-
-        return _chain_kernels
 
     def table(self, w: Vector) -> Any:
         """A row a feature."""
@@ -314,6 +306,7 @@ class PositionPair(ChainPair):
     """PositionFeatures and ChainOracle: factors of groups are no obstacle to compiled steps."""
 
     takes_groups = True
+    kernels = staticmethod(later("structpred.fused._position_chain_kernels"))
 
     def __init__(self, features: PositionFeatures, oracle: ChainOracle) -> None:
         offsets, n_labels, n_kernels = features.offsets, features.n_labels, len(features.space.grams)
@@ -322,12 +315,6 @@ class PositionPair(ChainPair):
         most_pairs = int(np.diff(offsets).max(initial=0)) * (2 * n_kernels + 2) + 4
         space = features.groups, (features.space.n, n_labels, n_kernels)
         super().__init__(features, offsets, n_labels, fixed, most_pairs, space)
-
-    def kernels(self) -> Any:
-        """Those of functions of kernels."""
-        from structpred.fused import _position_chain_kernels
-
-        return _position_chain_kernels
 
     def table(self, w: Vector) -> Vector:
         """The weights themselves: they hold the values of all functions."""
