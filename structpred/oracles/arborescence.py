@@ -14,8 +14,7 @@ from structpred.core.scores import checked_sizes, checked_sums
 from structpred.core.types import Floats, Integers
 from structpred.errors import ConvergenceError, InfeasibleError, ParameterError
 from structpred.oracles.trees._constrained_trees import best_tree_within
-from structpred.oracles.trees._tree_oracle import Kept, TreeOracle
-from structpred.oracles.trees._trees import KEPT, all_trees, arc_scores, arcs_of, tree_room, tree_scratch
+from structpred.oracles.trees._trees import KEPT, Kept, TreeOracle, all_trees, arc_scores, arcs_of, tree_room, tree_scratch
 from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits
 

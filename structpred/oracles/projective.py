@@ -11,8 +11,7 @@ from structpred.core.oracle import Labels, Scores, Shape
 from structpred.core.scores import check_listed, checked_sizes, checked_sums
 from structpred.core.types import Floats
 from structpred.errors import InfeasibleError
-from structpred.oracles.trees._tree_oracle import Kept, TreeOracle
-from structpred.oracles.trees._trees import KEPT_PROJECTIVE, arc_scores, arcs_of, projective_scratch
+from structpred.oracles.trees._trees import KEPT_PROJECTIVE, Kept, TreeOracle, arc_scores, arcs_of, projective_scratch
 from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits
 
