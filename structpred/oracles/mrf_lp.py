@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,9 +22,9 @@ from structpred.oracles.fields._local_polytope import (
     repaired,
     rounded,
 )
-from structpred.oracles.mrf import NOTHING_LEFT, Graph, PairwiseOracle, graph_of, refuse
+from structpred.oracles.mrf import NOTHING_LEFT, PairwiseOracle, graph_of, refuse
 from structpred.oracles.solvers._constraint_rows import checked_rows
-from structpred.oracles.solvers._linear_programs import solve_glop, solve_pdlp
+from structpred.oracles.solvers._linear_programs import Optimum, solve_glop, solve_pdlp
 from structpred.projections.clique_marginals import Cliques, cliques_of, project_onto_clique_marginals
 from structpred.runtime.ranges import ends_of
 
@@ -43,12 +43,6 @@ class Relaxation:
     integral: bool
     labels: Labels
     rounding_loss: float
-
-
-class _Optimum(NamedTuple):
-    mu: Floats
-    messages: Floats
-    multipliers: Floats
 
 
 class RelaxedMRF(PairwiseOracle):
@@ -142,29 +136,24 @@ class RelaxedMRF(PairwiseOracle):
             multipliers.append(nu)
         return np.concatenate(found), np.concatenate(multipliers)
 
-    def _best(self, scores: Floats, allowed: Mask, shape: Shape) -> _Optimum:
+    def _best(self, scores: Floats, allowed: Mask, shape: Shape) -> Optimum:
         found = self._optimum(scores, allowed, np.zeros((0, len(scores))), np.zeros(0), shape)
         if found is None:
             refuse(NOTHING_LEFT, shape)
         return found
 
-    def _optimum(self, scores: Floats, allowed: Mask, A: Floats, b: Floats, shape: Shape) -> _Optimum | None:
+    def _optimum(self, scores: Floats, allowed: Mask, A: Floats, b: Floats, shape: Shape) -> Optimum | None:
         graph, who = graph_of(shape), type(self).__name__
         if graph.n_states == 1:
             mu = np.ones(len(scores))
             fits = bool(allowed.all() and (A @ mu <= b).all())
-            return _Optimum(mu, np.zeros((len(graph.edges), 2, 1)), np.zeros(len(b))) if fits else None
+            return Optimum(mu, np.zeros((len(graph.edges), 2, 1)), np.zeros(len(b))) if fits else None
         if graph.n_parts >= self.pdlp_from:
             near = solve_pdlp(scores, allowed, A, b, shape, self.tol, self.max_iterations, who)
             if near is None:
                 return None
-            mu = np.where(allowed, near[0], 0.0) if len(b) else repaired(graph, allowed, near[0])
-            return _Optimum(mu, *near[1:])
-        found = solve_glop(scores, allowed, A, b, shape, self.max_iterations, who)
-        if found is None:
-            return None
-        used = scores - found.multipliers @ A
-        return _Optimum(found.mu, _messages(graph, used + found.slack), found.multipliers)
+            return near._replace(mu=np.where(allowed, near.mu, 0.0) if len(b) else repaired(graph, allowed, near.mu))
+        return solve_glop(scores, allowed, A, b, shape, self.max_iterations, who)
 
 
 @lru_cache(maxsize=64)
@@ -195,10 +184,3 @@ def _allowed(scores: Floats, allowed: Mask, mu: Floats, shape: Shape) -> Labels:
         refuse(NOTHING_LEFT, shape)
     better = improved(graph, scores, allowed, found)
     return better if allowed[graph.parts(better)].all() else found  # scores of 1e30 could outweigh what forbids
-
-
-def _messages(graph: Graph, prices: Floats) -> Floats:
-    """The messages (E, 2, K) whose sums are the tables' prices (scores with what they lack added)."""
-    k = graph.n_states
-    tables = prices[graph.n * k :].reshape(-1, k, k)
-    return np.stack((tables[:, :, -1] - tables[:, -1:, -1], tables[:, -1, :]), axis=1)

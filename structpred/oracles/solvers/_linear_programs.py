@@ -25,11 +25,11 @@ _TOLERANCE = 1e-9
 _GRID = 2.0**40
 
 
-class Solution(NamedTuple):
-    """A best point; the prices of its parts (how far each score is from being used), and the multipliers of further rows."""
+class Optimum(NamedTuple):
+    """A best point, the messages (E, 2, K) of its dual, and the multipliers of the rows A mu <= b."""
 
     mu: Floats
-    slack: Floats
+    messages: Floats
     multipliers: Floats
 
 
@@ -40,6 +40,7 @@ class GlopModel:
         from ortools.linear_solver import pywraplp
 
         self._lp: Any = pywraplp
+        self._graph = graph_of(shape)
         self._form = form = compact_form(shape)
         self._solver: Any = pywraplp.Solver.CreateSolver("GLOP")
         infinity = self._solver.infinity()
@@ -57,7 +58,7 @@ class GlopModel:
         self._parameters.SetDoubleParam(self._parameters.PRIMAL_TOLERANCE, _TOLERANCE)
         self._parameters.SetDoubleParam(self._parameters.DUAL_TOLERANCE, _TOLERANCE)
 
-    def solve(self, scores: Floats, allowed: Mask, A: Floats, b: Floats, max_iterations: int) -> tuple[Solution | None, bool]:
+    def solve(self, scores: Floats, allowed: Mask, A: Floats, b: Floats, max_iterations: int) -> tuple[Optimum | None, bool]:
         """The best point, None where there is none; and whether that answer is the only one and beyond doubt."""
         self._forbid(allowed)
         row_sizes = _powers(A)
@@ -79,7 +80,7 @@ class GlopModel:
             raise ConvergenceError(
                 f"GLOP ended without an optimum (status {status}): are the scores or the rows extremely scaled?"
             )
-        return self._solution(size, row_sizes)
+        return self._optimum(scores, A, size, row_sizes)
 
     def _forbid(self, allowed: Mask) -> None:
         """What is forbidden is held at zero, by its own bound or by that of its row."""
@@ -90,7 +91,7 @@ class GlopModel:
                 items[k].SetUb(infinity if allowed[part] else -float(self._form.start[part]))
         self._allowed = allowed.copy()
 
-    def _solution(self, size: float, row_sizes: Floats) -> tuple[Solution, bool]:
+    def _optimum(self, scores: Floats, A: Floats, size: float, row_sizes: Floats) -> tuple[Optimum, bool]:
         form = self._form
         z = np.array([v.solution_value() for v in self._z])
         mu = np.clip(np.rint((form.start + form.matrix @ z) * _GRID) / _GRID, 0.0, 1.0)
@@ -105,7 +106,11 @@ class GlopModel:
         items, prices = (*self._z, *self._rows, *self._extra), (*costs, *duals, *further)
         basic = self._lp.Solver.BASIC
         only = all(abs(p) > _TOLERANCE or item.basis_status() == basic for item, p in zip(items, prices, strict=True))
-        return Solution(mu, slack * -size, multipliers), only
+        # how far each score is from being used is added: such tables are sums of two messages
+        k, sums = self._graph.n_states, scores - multipliers @ A + slack * -size
+        tables = sums[self._graph.n * k :].reshape(-1, k, k)
+        messages = np.stack((tables[:, :, -1] - tables[:, -1:, -1], tables[:, -1, :]), axis=1)
+        return Optimum(mu, messages, multipliers), only
 
 
 def _lines(form: Compact) -> list[list[tuple[int, float]]]:
@@ -138,7 +143,7 @@ _kept = _Kept()
 
 def solve_glop(
     scores: Floats, allowed: Mask, A: Floats, b: Floats, shape: Shape, max_iterations: int, needed_by: str
-) -> Solution | None:
+) -> Optimum | None:
     """The best point of the local polytope with A mu <= b, None where there is none; raises ConvergenceError.
 
     A thread keeps its models and solves them again from the last basis. Where several points are as good, or none was found, a
@@ -166,8 +171,8 @@ def solve_glop(
 
 def solve_pdlp(
     scores: Floats, allowed: Mask, A: Floats, b: Floats, shape: Shape, tol: float, max_products: int, needed_by: str
-) -> tuple[Floats, Floats, Floats] | None:
-    """A point near the best one, the messages (E, 2, K) of its dual, the multipliers of the rows A mu <= b; None: there is none.
+) -> Optimum | None:
+    """A point near the best one; None: there is none.
 
     tol: how far the objective and the equations may be off, relative to the size of the numbers. max_products: the most products
     with the program's matrix. Deterministic: one thread.
@@ -203,4 +208,4 @@ def solve_pdlp(
     graph, dual = graph_of(shape), -np.asarray(result.dual_solution)
     split = len(right)
     messages = dual[graph.n : split].reshape(len(graph.edges), 2, graph.n_states)
-    return np.asarray(result.primal_solution), messages, np.maximum(dual[split:], 0.0)
+    return Optimum(np.asarray(result.primal_solution), messages, np.maximum(dual[split:], 0.0))
