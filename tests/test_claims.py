@@ -1,8 +1,11 @@
 """The page of claims says what the files of results say."""
 
 import json
+import re
 import shutil
 import sys
+from collections import Counter
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -75,3 +78,33 @@ def test_figures_give_their_claims(claims: ModuleType) -> None:
     found = json.loads((claims.RESULTS / "papers" / "bmrm-lower-bound.json").read_text())
     figures = rebuilt(BoundTable, {name: found[name] for name in ("d", "lam", "error", "rows")})
     assert json.loads(LowerBound().shown(figures, as_json=True))["claims"] == found["claims"]
+
+
+def unfounded(page: str) -> list[str]:
+    """What a page names that is not there: paths of code, and tests in files, by their names."""
+    found: list[str] = []
+    texts = cache(lambda path: (ROOT / path).read_text() if (ROOT / path).is_file() else None)
+    for path, _, test in re.findall(r"`((?:structpred|tests|examples)/[\w/]+\.py|pyproject\.toml)(::(\w+))?`", page):
+        if (text := texts(path)) is None or (test and f"\ndef {test}(" not in text):
+            found.append(f"{path}::{test}" if test else path)
+    return found
+
+
+def test_the_audit_names_what_is_there() -> None:
+    """Every path of code and every test of the audit exists, each of the 97 items has both, and the table counts their states."""
+    page = (ROOT / "benchmarks" / "results" / "audit.md").read_text()
+    assert unfounded(page) == []
+    assert unfounded("`structpred/none.py`, `tests/test_claims.py::test_none`") == [
+        "structpred/none.py",
+        "tests/test_claims.py::test_none",
+    ]
+    blocks = [[line[2:-2].split(" | ") for line in block.splitlines()] for block in re.findall(r"(?:^\|.*\n)+", page, re.M)]
+    (states, *_), papers = blocks[0], blocks[1:6]
+    for total, rows in zip(blocks[0][2:7], papers, strict=True):
+        items = rows[2:]
+        counts = Counter(row[2] for row in items)
+        assert set(counts) <= set(states)
+        assert total[1:] == [str(len(items)), *(str(counts[state]) for state in states[2:])], total[0]
+        assert [row[0] for row in items if "structpred/" not in row[3]] == []
+        assert [row[0] for row in items if "::" not in row[4] and row[2] != "missing"] == []
+    assert sum(len(rows) - 2 for rows in papers) == 97
