@@ -143,7 +143,8 @@ def sooner(table: SolverTable, other: str, field: str) -> tuple[bool, str]:
     courses = [table.named(one) for one in ("pragam", other)]
     ends = [one.reached(min(GOALS), "error") for one in courses]
     ours, others = (getattr(at or one.points[-1], field) for at, one in zip(ends, courses, strict=True))
-    words = "/".join(f"{'' if at else '>'}{value:,.4g}" for at, value in zip(ends, (ours, others), strict=True))
+    digits = 0 if field == "passes" else 2
+    words = "/".join(f"{'' if at else '>'}{value:,.{digits}f}" for at, value in zip(ends, (ours, others), strict=True))
     return ends[0] is not None and ours < others, words
 
 
@@ -186,20 +187,18 @@ def _compare(folder: Path, name: str, wanted: Wanted) -> SolverTable:
     share = 20 if wanted.quick else 1
     lam = validated(rows) if "validate" in wanted.switches else 1e-3
     lam = PAPER_LAM.get(name, lam) if "paper" in wanted.switches else lam
-    accuracy, courses, lower = [_accuracy(test, free) for free in (False, True)], [], 0.0
-    free_lower = 0.0
+    accuracy, courses, lower = [_accuracy(test, free) for free in (False, True)], [], [0.0, 0.0]
     for solver, (make, most) in SOLVERS.items():
         free, few = solver == "pragam_b", _spread(rows, 200)
         course(_problem(few, lam, free), make(len(few[1])), accuracy[free], 3)  # compiled code is loaded
         trainer = make(len(rows[1]))
-        known = 0.0 if trainer.certified else lower
+        known = 0.0 if trainer.certified else lower[free]
         points, bound = course(_problem(rows, lam, free), trainer, accuracy[free], most // share, known)
         courses.append(Course(solver, points))
-        lower, free_lower = (lower, bound) if free else (max(lower, bound), free_lower)
-    courses.append(Course("liblinear", liblinear(_problem(rows, lam), rows, accuracy[False], lower, 5000 // share)))
-    courses = [_with_errors(one, free_lower if one.solver == "pragam_b" else lower) for one in courses]
-    sizes = rows[0].shape[0], rows[0].shape[1], test[0].shape[0]
-    return SolverTable(name, *sizes, lam, lower, courses)
+        lower[free] = max(lower[free], bound)
+    courses.append(Course("liblinear", liblinear(_problem(rows, lam), rows, accuracy[False], lower[False], 5000 // share)))
+    courses = [_with_errors(one, lower[one.solver == "pragam_b"]) for one in courses]
+    return SolverTable(name, rows[0].shape[0], rows[0].shape[1], test[0].shape[0], lam, lower[False], courses)
 
 
 def _with_errors(one: Course, lower: float) -> Course:
@@ -212,15 +211,12 @@ def validated(rows: tuple[Any, Any], exponents: Iterable[int] = EXPONENTS) -> fl
     """The lambda with the fewest errors on every fifth row after training on the others; of equal ones the largest."""
     held_out = np.arange(len(rows[1])) % FOLD == FOLD - 1
     own, others = (rows[0][~held_out], rows[1][~held_out]), (rows[0][held_out], rows[1][held_out])
-    score, trainer = _accuracy(others, False), SDCA()
-    best, chosen = -1.0, 0.0
-    for exponent in sorted(exponents, reverse=True):
-        problem = _problem(own, 2.0**exponent)
-        settings = RunSettings(max_iter=30, tol=1e-3)
-        right = score(train(problem, trainer, settings).weights)
-        if right > best:
-            best, chosen = right, 2.0**exponent
-    return chosen
+    score, settings = _accuracy(others, False), RunSettings(max_iter=30, tol=1e-3)
+
+    def right(exponent: int) -> float:
+        return score(train(_problem(own, 2.0**exponent), SDCA(), settings).weights)
+
+    return float(2.0 ** max(sorted(exponents, reverse=True), key=right))
 
 
 def read_binary(folder: Path, name: str) -> tuple[tuple[Any, Any], tuple[Any, Any]]:

@@ -80,21 +80,16 @@ class MappedMaster(NamedTuple):
                 break
             some = np.flatnonzero((alpha > 0.0) | (gradient > least[planes.block]))
             bends = np.where((u < low) | (u > high) | (low == high), scale, EASED * scale)
-            target = alpha.copy()
-            target[some] = self._step(rows[some], bends, alpha[some], gradient[some], planes.block[some], lam, 0.3 * tolerance)
+            check_fits(24 * len(some) ** 2, f"the inner products of {len(some):,} cutting planes")
+            gram = np.ascontiguousarray((rows[some].multiply(bends) @ rows[some].T).toarray())
+            offset, target = gradient[some] + gram @ alpha[some] / lam, alpha.copy()
+            target[some] = optimum(gram, offset, planes.block[some], alpha[some], lam, 0.3 * tolerance)
             ends = [Plane(rows.T @ one, np.array(dot(planes.offset, one))) for one in (alpha, target)]
             eta = line_search(dual_map, ends[0], ends[1], lam)
             if eta == 0.0:
                 break
             alpha = target if eta == 1.0 else feasible((1.0 - eta) * alpha + eta * target, planes.block)
         return self._replace(planes=planes._replace(alpha=alpha))
-
-    @staticmethod
-    def _step(rows: Any, bends: Floats, alpha: Floats, gradient: Floats, block: Any, lam: float, tolerance: float) -> Floats:
-        """The optimum of the quadratic program of one piece, over some planes."""
-        check_fits(24 * len(alpha) ** 2, f"the inner products of {len(alpha):,} cutting planes")
-        gram = np.ascontiguousarray((rows.multiply(bends) @ rows.T).toarray())
-        return optimum(gram, gradient + gram @ alpha / lam, block, alpha, lam, tolerance)
 
     def _map(self) -> DualMap:
         found: DualMap = self.regulariser.dual_map()._replace(scale=self.scale)  # type: ignore[attr-defined]
