@@ -86,7 +86,11 @@ class EnumerationMRF(PairwiseOracle):
             return None
         table, labels = rows[0] if shape[1] > 1 else rows[0].sum(axis=1, keepdims=True), np.zeros(shape[0], np.int64)
         status = _kernels().best_within(given, table, rows[1], plan, labels)
-        return None if status == NOTHING_LEFT else labels
+        if status == NOTHING_LEFT:
+            return None
+        if status:
+            refuse(status, shape)
+        return labels
 
     def argmax_product(self, scores: Scores, costs: Floats, offsets: Sequence[float] | Floats, shape: Shape) -> Labels:
         """The output with the largest max(0, offsets[0] + scores . mu) * (offsets[1] + costs . mu)."""
@@ -138,7 +142,8 @@ def _given(scores: Scores, shape: Shape) -> Scores:
 def _all_scores(scores: Scores, shape: Shape) -> Floats:
     given, plan = _given(scores, shape), enumeration_plan(shape)
     out = np.empty(shape[1] ** shape[0])
-    _kernels().all_scores(given, plan, out)
+    if status := _kernels().all_scores(given, plan, out):
+        refuse(status, shape)
     return out
 
 

@@ -14,7 +14,7 @@ import math
 
 import numpy as np
 
-from structpred.oracles.fields._pairwise_kernels import LOWEST
+from structpred.oracles.fields._pairwise_kernels import LOWEST, faults
 from structpred.oracles.mrf import NOTHING_LEFT, OK
 from structpred.runtime.jit import njit
 
@@ -71,6 +71,9 @@ def sizes(plan):
 @njit(cache=True, nogil=True)
 def fill(scores, plan, high, low, cross):
     """The tables: high (Y,), low (M * C,), cross (n_high * K, M + C) with a row for each state of a high node."""
+    status = faults(scores, plan[5])
+    if status != OK:
+        return status
     n = plan[0]
     k = plan[1]
     middle = plan[2] + plan[3]
@@ -83,6 +86,7 @@ def fill(scores, plan, high, low, cross):
             row = cross[node * k + state]
             expand(scores, plan, node, state, plan[2], middle, row[:n_middle])
             expand(scores, plan, node, state, middle, n, row[n_middle:])
+    return OK
 
 
 @njit(cache=True, nogil=True, borrows=True)
@@ -135,7 +139,9 @@ def best_output(scores, plan, labels):
     high = np.empty(n_high)
     low = np.empty(n_middle * n_low)
     cross = np.empty((plan[2] * k, n_middle + n_low))
-    fill(scores, plan, high, low, cross)
+    status = fill(scores, plan, high, low, cross)
+    if status != OK:
+        return status
     levels = np.zeros((plan[2] + 1, n_middle + n_low))
     digits = np.zeros(plan[2], np.int64)
     top = np.full(n_low, -np.inf)
@@ -177,8 +183,9 @@ def best_product(scores, costs, first, second, plan, labels):
     high = np.empty((2, n_high))
     low = np.empty((2, n_middle * n_low))
     cross = np.empty((2, plan[2] * k, wide))
-    fill(scores, plan, high[0], low[0], cross[0])
-    fill(costs, plan, high[1], low[1], cross[1])
+    status = max(fill(scores, plan, high[0], low[0], cross[0]), fill(costs, plan, high[1], low[1], cross[1]))
+    if status != OK:
+        return status
     levels = np.zeros((2, plan[2] + 1, wide))
     digits = np.zeros(plan[2], np.int64)
     top = np.full(n_low, -np.inf)
@@ -219,9 +226,11 @@ def best_within(scores, rows, limits, plan, labels):
     high = np.empty((n_rows + 1, n_high))
     low = np.empty((n_rows + 1, n_middle * n_low))
     cross = np.empty((n_rows + 1, plan[2] * k, wide))
-    fill(scores, plan, high[0], low[0], cross[0])
+    status = fill(scores, plan, high[0], low[0], cross[0])
     for r in range(n_rows):
-        fill(rows[r], plan, high[r + 1], low[r + 1], cross[r + 1])
+        status = max(status, fill(rows[r], plan, high[r + 1], low[r + 1], cross[r + 1]))
+    if status != OK:
+        return status
     levels = np.zeros((n_rows + 1, plan[2] + 1, wide))
     digits = np.zeros(plan[2], np.int64)
     top = np.full(n_low, -np.inf)
@@ -261,7 +270,9 @@ def all_scores(scores, plan, out):
     high = np.empty(n_high)
     low = np.empty(n_middle * n_low)
     cross = np.empty((plan[2] * k, n_middle + n_low))
-    fill(scores, plan, high, low, cross)
+    status = fill(scores, plan, high, low, cross)
+    if status != OK:
+        return status
     levels = np.zeros((plan[2] + 1, n_middle + n_low))
     digits = np.zeros(plan[2], np.int64)
     changed = 0
@@ -274,6 +285,7 @@ def all_scores(scores, plan, out):
             for c in range(n_low):
                 out[start + c] = low[m * n_low + c] + (base + last[n_middle + c])
         changed = step(digits, k)
+    return OK
 
 
 @njit(cache=True, nogil=True)
@@ -321,6 +333,13 @@ def across(table, plan, node, state, first, last, mu):
 
 
 @njit(cache=True, nogil=True)
+def share_out(table, total):
+    """Divide by the total."""
+    for y in range(table.shape[0]):
+        table[y] /= total
+
+
+@njit(cache=True, nogil=True)
 def part_marginals(values, top, plan, mu):
     """mu (zeros at first) = the expected part counts; values: all scores, top: the largest of them. Returns log Z."""
     n_high, n_middle, n_low = sizes(plan)
@@ -350,9 +369,9 @@ def part_marginals(values, top, plan, mu):
     total = 0.0
     for y in range(n_high):
         total += high[y]
-    high /= total
-    low /= total
-    cross /= total
+    share_out(high, total)
+    share_out(low, total)
+    share_out(cross.reshape(-1), total)
     within(high, plan, 0, plan[2], mu)
     within(low, plan, plan[2], plan[0], mu)
     middle = plan[2] + plan[3]
