@@ -45,12 +45,12 @@ def exponentiate(trans, n_labels, exp_trans):
 
 @njit(cache=True, nogil=True, borrows=True)
 def log_sum(row, n):
-    """log sum exp of the first n entries; -inf if all are."""
+    """log sum exp of the first n entries; -inf if all are forbidden."""
     top = row[0]
     for k in range(1, n):
         top = max(top, row[k])
-    if top == -np.inf:
-        return top
+    if top <= FORBIDDEN:
+        return -np.inf
     total = 0.0
     for k in range(n):
         total += np.exp(row[k] - top)
