@@ -78,11 +78,11 @@ def test_claims_are_printed_and_are_data() -> None:
 
 
 def test_a_claim_follows_from_the_figures() -> None:
-    """Theorem 6 is met and the matrix of (14) is not; gaps that were others would change that."""
+    """Theorems 5 and 6 are met and the matrix of (14) is not; gaps that were others would change that."""
     found = lower_bound(16, 0.1)
-    assert [claim.met for claim in LowerBound().claims(found)] == [True, False]
+    assert [claim.met for claim in LowerBound().claims(found)] == [True, True, False]
     worse = BoundTable(found.d, found.lam, 0.1, [row for row in found.rows if row.printed > 1e-9])
-    assert [claim.met for claim in LowerBound().claims(worse)] == [False, True]
+    assert [claim.met for claim in LowerBound().claims(worse)] == [True, False, True]
 
 
 def test_columns_of_a_paper_are_marked() -> None:
