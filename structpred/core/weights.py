@@ -88,7 +88,7 @@ class Weights(NamedTuple):
         """The weighted average of all included iterates; the present weights while there are none."""
         return self._average_into(np.empty_like(self.v))
 
-    def given_up(self) -> Vector:
+    def average_in_place(self) -> Vector:
         """`average` in an array of these weights, which must not be used afterwards: no third array beside v and u."""
         return self._average_into(self.u if len(self.u) else self.v)
 

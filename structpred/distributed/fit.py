@@ -29,7 +29,7 @@ from structpred.models.settings import resolve_regulariser
 from structpred.models.sharding import Columns, Sharding, sharding_of
 from structpred.objectives.log_loss import MarginalLogLoss
 from structpred.objectives.regularisers.l2 import L2
-from structpred.runtime.interrupts import GivenUp
+from structpred.runtime.interrupts import Abandoned
 from structpred.task.steps import TaskLike
 from structpred.trainers.cocoa import CoCoA
 from structpred.trainers.loop import RunSettings, train
@@ -37,7 +37,7 @@ from structpred.trainers.mixing import ParameterMixing
 from structpred.trainers.names import can_minimise, require_before_data, require_surrogate, trainers
 from structpred.trainers.oeg import OnlineEG
 from structpred.trainers.problem import Problem, Surrogate, Trainer
-from structpred.trainers.shards.rounds import Way
+from structpred.trainers.shards.rounds import RoundAlgorithm
 from structpred.trainers.shards.sharded import ShardedTrainer
 from structpred.trainers.warm_start import WarmStart
 
@@ -48,15 +48,15 @@ Model = TypeVar("Model", bound=StructuredEstimator)
 class Plan(NamedTuple):
     """How a trainer runs over shards.
 
-    name: of its tasks. goal: the trainer whose objective is minimised. trainer: the one of a shard. way: what a shard does in a
-    round; None where sums alone are asked for. seed: of the order of instances. loop: what the loop runs, from the rounds.
+    name: of its tasks. goal: the trainer whose objective is minimised. trainer: the one of a shard. algorithm: what a shard does
+    in a round; None where sums alone are asked for. seed: of the order of instances. loop: what the loop runs, from the rounds.
     gathers: whether the loop asks for the piece of each instance.
     """
 
     name: str
     goal: Trainer
     trainer: Trainer
-    way: Way | None
+    algorithm: RoundAlgorithm | None
     seed: int
     loop: Callable[[Rounds], Trainer]
     gathers: bool = False
@@ -100,7 +100,7 @@ def _sums(trainer: Trainer, seed: int) -> Plan:
 
 def _rounds(trainer: ShardedTrainer) -> Plan:
     own = trainer.trainer
-    return Plan(own.name, trainer, own, trainer.way, trainer.seed, lambda rounds: RoundTrainer(trainer, rounds))
+    return Plan(own.name, trainer, own, trainer.algorithm, trainer.seed, lambda rounds: RoundTrainer(trainer, rounds))
 
 
 def _warm(trainer: WarmStart, seed: int) -> Plan:
@@ -197,17 +197,17 @@ def fit(
         raise ParameterError(f"every must be a whole number >= 1, got {every!r}")
     sharding = sharding_of(model)
     model._choose_anew()
-    way = _way_of(model, None if dev is None else _not_yet)
-    place = _place(store, way.settings.checkpoint)
+    training = _training_of(model, None if dev is None else _not_yet)
+    place = _place(store, training.settings.checkpoint)
     with ExitStack() as stack:
         if place is None:
             place = Path(stack.enter_context(TemporaryDirectory(prefix="structpred-")))
         own = stack.enter_context(cluster_of(client, len(shards)))
-        _Run(own, shards, place, int(every), []).fit(model, sharding, way, classes, dev)
+        _Run(own, shards, place, int(every), []).fit(model, sharding, training, classes, dev)
     return model
 
 
-class _Way(NamedTuple):
+class _Training(NamedTuple):
     """What the settings of an estimator name: how it is trained over shards, the regulariser, and how long."""
 
     plan: Plan
@@ -215,12 +215,12 @@ class _Way(NamedTuple):
     settings: RunSettings
 
 
-def _way_of(model: StructuredEstimator, dev: Callable[[Vector], float] | None) -> _Way:
+def _training_of(model: StructuredEstimator, dev: Callable[[Vector], float] | None) -> _Training:
     """ParameterError, and other errors of ours, for what cannot be."""
     plan = plan_of(*model._trainer_and_surrogate(), seed_of(model.random_state))
     regulariser = resolve_regulariser(model.regulariser, plan.goal)
     require_before_data(plan.goal, regulariser)
-    return _Way(plan, regulariser, model._run_settings(dev))
+    return _Training(plan, regulariser, model._run_settings(dev))
 
 
 class _Run(NamedTuple):
@@ -234,9 +234,11 @@ class _Run(NamedTuple):
     every: int
     prints: list[Print]
 
-    def fit(self, model: StructuredEstimator, sharding: Sharding, way: _Way, classes: Sequence[Any] | None, dev: Any) -> None:
-        """Train the model in this way."""
-        plan, regulariser, settings = way
+    def fit(
+        self, model: StructuredEstimator, sharding: Sharding, training: _Training, classes: Sequence[Any] | None, dev: Any
+    ) -> None:
+        """Train the model so."""
+        plan, regulariser, settings = training
         with ExitStack() as stack:
             folder = stack.enter_context(run_folder(self.place, settings.resume, keep=settings.checkpoint is not None))
             check_cluster(self.client, folder)
@@ -247,7 +249,7 @@ class _Run(NamedTuple):
 
             def further(other: StructuredEstimator, how: Sharding) -> None:
                 rounds.end()  # workers need no memory for this stage, or none yet
-                self._replace(place=folder / other._stage).fit(other, how, _way_of(other, None), None, None)
+                self._replace(place=folder / other._stage).fit(other, how, _training_of(other, None), None, None)
 
             sharding = sharding.prepared(model, further)
             agreed, plan, whole, facts, goal = _begin(
@@ -262,7 +264,7 @@ class _Run(NamedTuple):
                 surrogate = cast(Surrogate, (Gathered if gathers else Summed)(goal.surrogate))
                 problem = Problem(cast(TaskLike, task), surrogate, goal.lam, regulariser=regulariser)
                 result = warned(marked(train(problem, plan.loop(rounds), settings), facts[0].checked))
-            except GivenUp:
+            except Abandoned:
                 raise KeyboardInterrupt("training was interrupted before the first round: nothing was learnt") from None
             # how many shards there are is part of the model, as its settings are
             result = replace(result, report={**result.report, "shards": np.array([float(len(self.shards))])})
@@ -276,7 +278,7 @@ def _begin(
     shards: Sequence[Any],
     prints: list[Print],
     classes: Sequence[Any] | None,
-    way: Plan,
+    how: Plan,
     regulariser: Regulariser,
 ) -> tuple[Any, Plan, Columns, list[tasks.Facts], tasks.Objective]:
     """Read all shards, agree, and build their tasks where they stay. prints: filled by the first stage of a model.
@@ -294,8 +296,8 @@ def _begin(
 
     def agreed() -> tasks.Objective:
         """What the shards minimise; lam and the number of samples come later."""
-        own = regulariser if can_minimise(way.trainer, regulariser) else L2()  # sums leave it to the loop
-        objective = tasks.Objective(surrogate, own, way.trainer, way.way, 1.0, 1.0, way.seed)
+        own = regulariser if can_minimise(how.trainer, regulariser) else L2()  # sums leave it to the loop
+        objective = tasks.Objective(surrogate, own, how.trainer, how.algorithm, 1.0, 1.0, how.seed)
         rounds.tell(spec._replace(plan=plan, objective=objective))
         rounds.compile()
         return objective
@@ -305,7 +307,7 @@ def _begin(
     for k, one in enumerate(facts):
         if one.partial:
             with about_shard(k, shards[k]):
-                way, surrogate = plan_of_missing(trainer, surrogate, way.seed)
+                how, surrogate = plan_of_missing(trainer, surrogate, how.seed)
             log.info("some labels are missing: the likelihood of what is known is maximised (not convex: a local optimum)")
             objective = agreed()
             break
@@ -314,7 +316,7 @@ def _begin(
     objective = objective._replace(lam=1.0 / (checked_C(model.C) * n_total), n_total=n_total)
     rounds.tell(spec._replace(plan=plan, objective=objective))
     rounds.whole = whole
-    return plan, way, whole, facts, objective
+    return plan, how, whole, facts, objective
 
 
 def _not_yet(w: Vector) -> float:

@@ -22,7 +22,7 @@ from structpred.distributed.cluster import without_module, workers_of
 from structpred.distributed.store import Store
 from structpred.errors import ClusterError
 from structpred.models.sharding import Columns
-from structpred.runtime.interrupts import give_up_if_asked
+from structpred.runtime.interrupts import abandon_if_asked
 from structpred.trainers.shards.rounds import Common
 
 log = logging.getLogger("structpred.distributed")
@@ -159,7 +159,7 @@ class Rounds:
         future.add_done_callback(lambda _: done.set())
         looked = peopled = time.monotonic()
         while not done.wait(0.2):
-            give_up_if_asked()
+            abandon_if_asked()
             if time.monotonic() - looked > 1.0:
                 looked = time.monotonic()
                 found = self.client.processing()

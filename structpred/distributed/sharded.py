@@ -17,7 +17,7 @@ from structpred.distributed.store import digest_of_common
 from structpred.distributed.tasks import Closed, Facts
 from structpred.errors import CheckpointError
 from structpred.models.sharding import Columns
-from structpred.runtime.interrupts import may_be_given_up
+from structpred.runtime.interrupts import may_be_abandoned
 from structpred.task.steps import Step, TaskLike, Terms
 from structpred.task.terms import running_sum
 from structpred.trainers.problem import ByInner, Problem, Surrogate, Trainer
@@ -83,7 +83,7 @@ class Summed:
 
     def term(self, task: TaskLike, w: Vector, i: int, scale: Scale = 1.0) -> Step:
         """A plane that touches the mean loss of all data at w; `loss` is its constant."""
-        with may_be_given_up():
+        with may_be_abandoned():
             value, constant, slope = cast(Any, task).rounds.plane(w)
         at = np.flatnonzero(slope)
         return Step(SparseVector(at, slope[at]), constant, value, value)
@@ -137,7 +137,7 @@ class RoundTrainer(ByInner, Trainer):
 
     def update(self, problem: Problem, state: RoundState, item: int) -> tuple[RoundState, bool]:
         """A round."""
-        with may_be_given_up():
+        with may_be_abandoned():
             if not state.started:
                 state = _after(self.rounds.begin(), 0)
             t = int(state.t)
@@ -156,10 +156,10 @@ class RoundTrainer(ByInner, Trainer):
             common = self.rounds.common(int(state.t))
         if digest_of_common(common) != bytes(state.digest.tolist()).hex():
             raise CheckpointError(f"{self.rounds.store.folder}: the store is not that of the checkpoint: round {state.t} differs")
-        return cast(Vector, self.trainer.way.weights(common).astype(problem.task.dtype))
+        return cast(Vector, self.trainer.algorithm.weights(common).astype(problem.task.dtype))
 
     def objective(self, problem: Problem, state: RoundState) -> tuple[float | None, float | None]:
-        """The primal at the weights, and the dual value of the last round; None where the way has none."""
+        """The primal at the weights, and the dual value of the last round; None where the algorithm has none."""
         dual = float(state.dual)
         if np.isnan(dual):
             return None, None
@@ -213,7 +213,7 @@ class Gathered:
     def term(self, task: TaskLike, w: Vector, i: int, scale: Scale = 1.0) -> Step:
         """The piece of instance i at w, which a sweep does not change."""
         if w is not self._w:
-            with may_be_given_up():
+            with may_be_abandoned():
                 found = cast(Any, task).rounds.pieces(w)
             self._w, self._steps = w, [step for arrays in found for step in _steps(arrays)]
         return self._steps[i]

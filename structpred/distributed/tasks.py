@@ -30,19 +30,19 @@ from structpred.task.terms import running_sum
 from structpred.trainers.names import require
 from structpred.trainers.problem import Surrogate, Trainer, is_convex
 from structpred.trainers.running.stream import StreamProblem
-from structpred.trainers.shards.rounds import IndexMap, Part, Report, Totals, Way, losses_of, totals
+from structpred.trainers.shards.rounds import IndexMap, Part, Report, RoundAlgorithm, Totals, losses_of, totals
 from structpred.trainers.states import Arrays, flatten
 
 log = logging.getLogger("structpred.distributed")
 
 
 class Objective(NamedTuple):
-    """What is minimised, the data aside, and by what. way: None where only sums over the shards are asked for."""
+    """What is minimised, the data aside, and by what. algorithm: None where only sums over the shards are asked for."""
 
     surrogate: Surrogate
     regulariser: Regulariser
     trainer: Trainer
-    way: Way | None
+    algorithm: RoundAlgorithm | None
     lam: float
     n_total: float
     seed: int
@@ -252,9 +252,9 @@ def compile_kernels(job: Job, k: int) -> None:
         losses_of(part, np.zeros(dim))
         if hasattr(goal.surrogate, "gradient"):
             goal.surrogate.gradient(part.problem.task, np.zeros(dim), part.problem.p)
-        if (way := goal.way) is not None:
-            state, report = way.begin(part)
-            way.advance(part, state, way.close(None, totals(dim, [(None, report)] * part.n_shards)), 0)
+        if (algorithm := goal.algorithm) is not None:
+            state, report = algorithm.begin(part)
+            algorithm.advance(part, state, algorithm.close(None, totals(dim, [(None, report)] * part.n_shards)), 0)
 
 
 def build(job: Job, k: int) -> Facts:
@@ -290,13 +290,13 @@ def _columns(job: Job, k: int) -> Columns:
     return Columns(found.get("rows"), n_rows, width, tail, np.empty(0, np.int64), ())
 
 
-# ------------------------------------------------------------------------------------------------ rounds of a way
+# ------------------------------------------------------------------------------------------------ rounds of an algorithm
 
 
 def begin(job: Job, k: int) -> Report:
     """The state of shard k before the first round, and the weights that it begins with."""
     with part_of(job, k) as (held, part):
-        held.state, report = _way(job).begin(part)
+        held.state, report = _algorithm(job).begin(part)
         held.t = 0
         _keep_state(job, k, held)
         return report
@@ -310,7 +310,7 @@ def advance(job: Job, k: int, t: int) -> Report:
         first, held.t = held.t, -1  # while it changes
         for now in range(first, t + 1):  # all but the last are closed, and what they reported is known
             common = job.store.read_common(f"common.{now}").of(part.at)
-            held.state, report = _way(job).advance(part, held.state, common, now)
+            held.state, report = _algorithm(job).advance(part, held.state, common, now)
         held.t = t + 1
         _keep_state(job, k, held)
         return report
@@ -318,19 +318,19 @@ def advance(job: Job, k: int, t: int) -> Report:
 
 def close(job: Job, t: int, n: str, ends: Sequence[int], *kept: ReportNumbers) -> Closed:
     """End round t with the sums of `n`; -1 are those of `begin`."""
-    store, way = job.store, _way(job)
+    store, algorithm = job.store, _algorithm(job)
     before = None if t < 0 else store.read_common(f"common.{t}")
     changes = tuple(store.read_sum(f"{n}.{j}", ends) for j in range(kept[0].n_vectors))
-    after = way.close(before, Totals(changes, kept[0].numbers))
+    after = algorithm.close(before, Totals(changes, kept[0].numbers))
     digest = store.write_common(f"common.{t + 1}", after)
     store.remove(f"common.{t - job.every}")  # no state that is needed is that old
     assert job.spec.objective is not None
-    return Closed(digest, way.dual(after, job.spec.objective.lam))
+    return Closed(digest, algorithm.dual(after, job.spec.objective.lam))
 
 
-def _way(job: Job) -> Way:
+def _algorithm(job: Job) -> RoundAlgorithm:
     assert job.spec.objective is not None
-    return cast(Way, job.spec.objective.way)
+    return cast(RoundAlgorithm, job.spec.objective.algorithm)
 
 
 def _keep_state(job: Job, k: int, held: Held) -> None:
@@ -350,7 +350,7 @@ def _keep_state(job: Job, k: int, held: Held) -> None:
 
 def _before(job: Job, k: int, part: Part, t: int) -> tuple[Any, int]:
     """The last state in the store before round t, and the round before which it is."""
-    like, _ = _way(job).begin(_few(part))
+    like, _ = _algorithm(job).begin(_few(part))
     if like is None:
         return None, t
     first = _stored(job, t)

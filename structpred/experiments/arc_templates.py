@@ -28,9 +28,9 @@ log = logging.getLogger("structpred.experiments")
 LEFT_OUT = (400, 300, 200, 100, 0)
 #: of those tried on 1,000 sentences (two epochs): the one with the least objective
 ETA0 = 0.01
-#: C is chosen from these, scored on the dev file after training on so many sentences at most, with so many epochs
+#: C is chosen from these, scored on the dev file after training on at most this many sentences, with so many epochs
 GRIDS, FEW, FEW_EPOCHS = {"mkl": (1e-5, 1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0), "svm": (0.005, 0.05, 0.5)}, 1_000, 2
-#: of the C whose UAS is so near to the best, the one with most templates at zero is taken; so many are called left out
+#: of the C whose UAS is this near to the best, the one with most templates at zero is taken; so many are called left out
 NEAR, LEAVES_OUT = 0.005, 100
 NAMES = {"mkl": "MKL", "svm": "SVM"}
 PAPER = "the paper, on CoNLL-2008: MKL 90.67 %, SVM of all templates 90.92 %"
@@ -83,16 +83,16 @@ class ArcTemplates(Experiment):
     scored on the test file.
 
     These are ten trainings and ten short ones, 45 minutes of one processor for all of EWT at 10 epochs. With --output a run that
-    was stopped goes on where it was. --quick takes seconds.
+    was stopped continues where it was. --quick takes seconds.
     """
 
     name = "arc-templates"
     summary = "Multiple kernel learning selects the templates of a parser."
     tables: ClassVar = ("figure1",)
     numbers: ClassVar = {
-        "sentences": (20_000, "At most so many sentences to train on, spread over the file."),
+        "sentences": (20_000, "At most this many sentences to train on, spread over the file."),
         "epochs": (10, "Passes over them of each training."),
-        "max-bits": (18, "The largest block of a template has 2^so many weights."),
+        "max-bits": (18, "The largest block of a template has two to this power weights."),
     }
     draws: ClassVar = True
 
@@ -223,5 +223,5 @@ def selected(training: Training) -> list[int]:
 
 
 def spread(treebank: Treebank, most: int) -> Treebank:
-    """At most so many sentences, from all of the file."""
+    """At most this many sentences, from all of the file."""
     return treebank.take(np.unique(np.linspace(0, len(treebank) - 1, min(most, len(treebank))).astype(int)))

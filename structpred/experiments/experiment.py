@@ -170,7 +170,7 @@ def rebuilt(kind: Any, found: Any) -> Any:
 
 def data_folder(given: str | None) -> Path:
     """The folder of data sets: as given, else STRUCTPRED_DATA, else ../shared/data next to the project. It need not be there:
-    who wants a file of it is told.
+    who wants a file of it gets an error.
     """
     named = given or os.environ.get("STRUCTPRED_DATA")
     return Path(named) if named else Path(__file__).resolve().parents[3] / "shared" / "data"

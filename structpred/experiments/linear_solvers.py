@@ -54,7 +54,7 @@ FOLD = 5
 
 @dataclass(frozen=True)
 class Point:
-    """After so many passes and seconds of CPU: the objective, the certified gap (liblinear, Pegasos: the distance to the largest
+    """After that many passes and CPU seconds: the objective, the certified gap (liblinear, Pegasos: the distance to the largest
     known lower bound), and the share of test rows that are right. error: the least objective so far less the largest lower bound
     of any solver of the same problem, the paper's err_t but for the distance of that bound to the optimum.
     """
@@ -327,7 +327,7 @@ def liblinear(problem: Problem, rows: tuple[Any, Any], accuracy: Accuracy, lower
 
 
 def fit_liblinear(X: Any, y: Any, C: float, passes: int, tol: float) -> tuple[Any, float]:
-    """The weights after so many passes, and the seconds that they took."""
+    """The weights after this many passes, and the seconds that they took."""
     import warnings
 
     from sklearn.exceptions import ConvergenceWarning

@@ -170,7 +170,7 @@ def held_out(fold: Fold, model: Model, plan: Plan, rates: Sequence[float], part:
 
 
 def certified(fold: Fold, model: Model, C: float, plan: Plan) -> Found:
-    """The batch optimum: trained to a gap of 1 %, or for so many passes."""
+    """The batch optimum: trained to a gap of 1 %, or for this many passes."""
     settings = RunSettings(max_iter=plan.passes, tol=0.01, check_every=5)
     return _found(fold.task(model), model, C, 0.0, FunctionCorrective(), settings)
 

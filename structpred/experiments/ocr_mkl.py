@@ -91,13 +91,13 @@ class OcrKernels(Experiment):
     Ten runs: train on one fold of the OCR letters, test on the nine others. C of 0.1, 1, ..., 10000 is chosen by cross-validation
     within the training fold, in three parts; the step size of 0.01, 0.1, 1, 10 and beyond that goes with each C is the one with
     the least objective after five epochs. Twenty epochs. Takes half an hour of one processor, in proportion to the folds;
-    --quick some seconds. With --output a run that was stopped goes on after the last fold that was done.
+    --quick some seconds. With --output a run that was stopped continues after the last fold that was done.
     """
 
     name = "ocr-mkl"
     summary = "Multiple kernel learning on handwritten words."
     tables = ("first", "second")
-    numbers: ClassVar = {"folds": (10, "So many runs, of ten.")}
+    numbers: ClassVar = {"folds": (10, "How many runs, of ten.")}
     switches: ClassVar = {"batch": "The batch optimum of multiple kernel learning, too, to a gap of 1 %, with C of at most 10."}
 
     def run(self, folder: Path, wanted: Wanted) -> Table:
@@ -209,7 +209,7 @@ def one_fold(words: OcrWords, k: int, models: Sequence[Model], plan: Plan, batch
 
 
 def _spread(words: OcrWords, most: int) -> OcrWords:
-    """At most so many words, from all of the file."""
+    """At most this many words, from all of the file."""
     return words.select(np.unique(np.linspace(0, len(words) - 1, min(most, len(words))).astype(int)))
 
 

@@ -152,7 +152,7 @@ class ParametricDualMaximisation(Experiment):
 
     For each solver the objective as a share of the least that any found, CPU seconds and the error on test points, the paper's
     figures beside them; and whether the default solver is best. A data set that is missing is skipped, and named. With --output a
-    run that was stopped goes on where it was. Takes half an hour of one processor; --quick some seconds. Of the paper's size, by
+    run that was stopped continues there. Takes half an hour of one processor; --quick some seconds. Of the paper's size, by
     their names alone: --only spiral --points 100000 --budget 50, a minute for each partition; --only waveforms --repeats 1
     --budget 3, a minute for each method.
     """

@@ -28,7 +28,7 @@ log = logging.getLogger("structpred.experiments")
 #: weights of labelled and of unlabelled points; that of points whose class has hidden parts; the paper's grid of sigma^2
 C1, C2, LATENT_C = 100.0, 1.0, 10.0
 SIGMAS = (8.0, 4.0, 2.0, 1.0, 0.5, 0.25, 0.125)
-#: more training rows than this have random features in place of the kernel matrix: so many, and so many where classes are hidden
+#: more training rows than this have random features in place of the kernel matrix; how many, also where classes are hidden
 MANY, FEATURES, LATENT_FEATURES = 5_000, 1_000, 100
 
 
@@ -43,7 +43,7 @@ class Solvable(NamedTuple):
 @dataclass(frozen=True)
 class Learner:
     """A kind of model. solvers: by name; parent: that of their classes. default: the default one; chooser: the one that sigma^2
-    is chosen with. C: as shown. cost: an inner problem counts as so many of the budget.
+    is chosen with. C: as shown. cost: an inner problem counts as this many of the budget.
     fit: points, partition, sigma^2, solver, seed -> model.
     """
 

@@ -24,7 +24,7 @@ from structpred.models.linear.similarities import SimilarityFeatures
 log = logging.getLogger("structpred.experiments")
 Flags = npt.NDArray[np.bool_]
 
-#: so many samples to train on, as in the paper
+#: how many samples to train on, as in the paper
 TRAINED = 10
 #: lambda = 1/n, as in the paper's section 6.2; its section 6.1 names none
 C = 1.0
@@ -136,7 +136,7 @@ def split(rows: Floats, positive: Flags, signs: Sequence[int], rng: np.random.Ge
 
 #: the C = 1/(lambda n) of which validation chooses, with signs and without; the paper names none, and a larger one trains long
 STRENGTHS = (0.01, 0.1, 1.0, 10.0)
-#: so many of the most frequent words, and how many of them a part of speech must have to be a category
+#: how many of the most frequent words, and how many of them a part of speech must have to be a category
 WORDS, LEAST = 800, 40
 
 
@@ -171,7 +171,7 @@ class Pairwise:
 
 
 def pairwise(folder: Path, repeats: int, data: str, most: int = WORDS, n_categories: int | None = None) -> Pairwise:
-    """One of SIMILARITIES, at most so many samples and categories of it."""
+    """One of SIMILARITIES, at most this many samples and categories of it."""
     log.info("SVM-pairwise: %s", data)
     start, (similarity, read) = time.process_time(), SIMILARITIES[data]
     values, table, names = read(folder, most)

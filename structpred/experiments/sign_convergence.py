@@ -27,13 +27,13 @@ log = logging.getLogger("structpred.experiments")
 GAMMA = 0.01
 #: the size of Covtype
 COVERTYPE = (581_012, 54)
-#: a reference run ends at this share of the objective, or after so many epochs
+#: a reference run ends at this share of the objective, or after this many epochs
 REFERENCE = (1e-7, 1000)
 
 
 @dataclass(frozen=True)
 class Point:
-    """After so many epochs and seconds of CPU (of training alone): the distance to the optimum, P(w) - P(w*) or a little more,
+    """After this many epochs and seconds of CPU (of training alone): the distance to the optimum, P(w) - P(w*) or a little more,
     and the certified gap, where the solver has one.
     """
 

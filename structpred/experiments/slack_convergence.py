@@ -70,7 +70,7 @@ class _Counted(SlackRescaling):
 
 
 def converge(data: str, some: MultiLabelData, test: MultiLabelData, lam: float, passes: dict[str, int]) -> Convergence:
-    """Train by every trainer with every search, and by margin rescaling. passes: at most so many, by trainer.
+    """Train by every trainer with every search, and by margin rescaling. passes: at most this many, by trainer.
 
     After each pass, off the clock, the objective is computed by enumeration and the test set decoded.
     """

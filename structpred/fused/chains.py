@@ -119,7 +119,7 @@ class ChainSteps(PlainSteps):
 
 
 class SequenceSteps(ChainSteps):
-    """Those over SequenceFeatures: also many steps in a call, and likelihoods."""
+    """Those over SequenceFeatures: also many steps in one call, and likelihoods."""
 
     features: SequenceFeatures
 

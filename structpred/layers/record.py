@@ -17,7 +17,7 @@ from structpred.core.scores import all_finite
 from structpred.core.stand_ins import stand_in
 from structpred.core.types import Floats, Integers
 from structpred.errors import DataError, InfeasibleError, OracleError
-from structpred.runtime.interrupts import give_up_if_asked
+from structpred.runtime.interrupts import abandon_if_asked
 from structpred.runtime.lazy_names import later
 from structpred.runtime.ranges import ends_of, spans
 from structpred.runtime.threads import checked_jobs, run_ranges, split_evenly
@@ -259,7 +259,7 @@ class Scores:
         if not self.oracle.exact and callable(getattr(self.oracle, "argmax_bound", None)):
             return self._bounded(scores)
         if self.n_jobs == 1 or stand_in(self.oracle, "argmax_batch", ("argmax", "n_parts")) is None:
-            give_up_if_asked()
+            abandon_if_asked()
             return Outputs(*argmax_batch(self.oracle, scores, self.offsets, self.shapes)), None
         ranges = split_evenly(self.sizes, self.n_jobs)
         found: dict[int, tuple[Labels, Integers]] = {}

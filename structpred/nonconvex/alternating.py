@@ -14,7 +14,7 @@ from structpred.nonconvex.search import Search, Solution, Solver, random_labels
 class AlternatingOptimisation(Solver):
     """From the labels of the supervised classifier, or those given; then from random ones, `starts` in all; the best counts.
 
-    starts: 0 goes on until the budget is used up. Sindhwani, Keerthi & Chapelle 2006, without annealing.
+    starts: 0 continues until the budget is used up. Sindhwani, Keerthi & Chapelle 2006, without annealing.
     """
 
     name: ClassVar[str] = "ao"

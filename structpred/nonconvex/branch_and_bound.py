@@ -79,7 +79,7 @@ class Tree:
         return float(min([self.pruned_bound, *(node.parent.objective for node in self.open)]))
 
     def run(self, until: int) -> None:
-        """Follow decisions until none is open, or until so many inner problems were solved in the whole search."""
+        """Follow decisions until none is open, or until this many inner problems were solved in the whole search."""
         while self.open and self.search.n_inner < until:
             self._step(self.open.pop())
 

@@ -119,7 +119,7 @@ class PDM(Solver):
     they grow from the others, or a small branch and bound decides them; then alternating steps climb on. The objective never
     rises. Its end proves nothing: not all q were tried.
 
-    idle: it ends after so many times a fifth of the unlabelled points (10 at least) of probes in a row that find nothing.
+    idle: it ends after `idle` times a fifth of the unlabelled points (10 at least) of probes in a row that find nothing.
     max_inner: the most inner problems. `PDMRounds` has the paper's degree m.
 
     Zhou, Kang & Spanos 2017, Algorithm 1, repaired.

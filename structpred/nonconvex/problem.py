@@ -9,7 +9,7 @@ import numpy.typing as npt
 from structpred.core.types import Floats, Integers
 from structpred.errors import ConvergenceError, DataError, ParameterError
 
-#: the most steps of one inner problem, as a multiple of the number of points; and at least so many
+#: the most steps of one inner problem, as a multiple of the number of points; and at least this many
 _STEPS, _LEAST_STEPS = 2_000, 1_000_000
 
 

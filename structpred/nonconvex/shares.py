@@ -5,12 +5,12 @@ import numpy as np
 from structpred.nonconvex.problem import SemiSupervisedProblem
 from structpred.nonconvex.search import Search, Solution, Solver
 
-#: so many numbers of positives are solved for from scratch; the most inner problems for each of the others
+#: how many numbers of positives are solved for from scratch; the most inner problems for each of the others
 _SOLVED, _BETWEEN = 9, 100
 
 
 def sample_interval(count: int, n: int, level: float = 0.95) -> tuple[float, float]:
-    """The shares with which a sample of n having so many of a class is no rarity (Clopper & Pearson 1934).
+    """The shares with which a sample of n with that many of a class is not rare (Clopper & Pearson 1934).
 
     >>> low, high = sample_interval(1, 2)
     >>> print(round(low, 3), round(high, 3))

@@ -28,13 +28,13 @@ class StagedSearch(Solver):
     1. Labels along paths from the labelled points, for three measures of paths, each with alternating steps after it.
     2. Branch and bound, whose first dive finds good labels, with the share `first` of the budget (where that allows a whole
        dive); where it closes, all is proven.
-    3. Of more than `coarse` unlabelled points so many at random: the same search for them alone gives labels to all others, the
+    3. Of more than `coarse` unlabelled points, `coarse` at random: the same search for them alone gives labels to all others, the
        best of three tries, with C2 as it is, in proportion, and between. Labels that grow from the labelled points in larger and
        larger steps, those of the start, of gradient descent, and of the labelled points' classifier. All climb.
     4. `PDM` from the start, apart from what was found so far, which may be a deep local optimum; then probes of the best, until
        the share `last` of the budget is left.
-    5. Branch and bound goes on where it was. Where it does not close, `blocks` blocks of points bound the objective from below
-    (`block_bound`): few of them bound it more, and take longer; 0: they do not.
+    5. Branch and bound continues where it stopped. Where it does not close, `blocks` blocks of points bound the objective from
+       below (`block_bound`): few of them bound it more, and take longer; 0: they do not.
 
     max_inner: the most inner problems; beside these as many small ones, and at least 10 coarse, for each
     try of step 3, and those of the blocks.

@@ -11,7 +11,7 @@ from typing import Any
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
-class GivenUp(Exception):
+class Abandoned(Exception):
     """A long step ended before its end because a signal came; the state is as it was before the step."""
 
 
@@ -19,8 +19,8 @@ _running: list["Interrupts"] = []
 
 
 @contextmanager
-def may_be_given_up() -> Iterator[None]:
-    """Around work that takes seconds and changes nothing of the state: a signal ends it early, with GivenUp."""
+def may_be_abandoned() -> Iterator[None]:
+    """Around work that takes seconds and changes nothing of the state: a signal ends it early, with Abandoned."""
     inner = _running[-1] if _running and threading.current_thread() is threading.main_thread() else None
     if inner is None:
         yield
@@ -32,12 +32,12 @@ def may_be_given_up() -> Iterator[None]:
         inner.listening = before
 
 
-def give_up_if_asked() -> None:
-    """Raise GivenUp where a signal has come during work that may be abandoned: called between pieces of it."""
+def abandon_if_asked() -> None:
+    """Raise Abandoned where a signal has come during work that may be abandoned: called between pieces of it."""
     asked = bool(_running) and _running[-1].listening and _running[-1].raised is not None
     if asked and threading.current_thread() is threading.main_thread():
         _running[-1].holding = True
-        raise GivenUp
+        raise Abandoned
 
 
 def hear(handler: Any, numbers: Sequence[signal.Signals] = SIGNALS) -> None:

@@ -10,7 +10,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from structpred.errors import ParameterError, StructpredError
-from structpred.runtime.interrupts import give_up_if_asked, leave_to_parent
+from structpred.runtime.interrupts import abandon_if_asked, leave_to_parent
 
 
 class Processes:
@@ -96,7 +96,7 @@ class Processes:
                 answers[busy.pop(connection)] = answer
                 failed |= isinstance(answer, BaseException)
                 idle.append(connection)
-            give_up_if_asked()
+            abandon_if_asked()
         return answers
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.errors import ParameterError
-from structpred.runtime.interrupts import GivenUp, give_up_if_asked
+from structpred.runtime.interrupts import Abandoned, abandon_if_asked
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -39,7 +39,7 @@ def run_ranges(call: Callable[[int, int], None], ranges: Sequence[tuple[int, int
     """
     if n_jobs == 1 or len(ranges) <= 1:
         for start, stop in ranges:
-            give_up_if_asked()
+            abandon_if_asked()
             call(start, stop)
         return
     from concurrent.futures import ThreadPoolExecutor
@@ -52,8 +52,8 @@ def run_ranges(call: Callable[[int, int], None], ranges: Sequence[tuple[int, int
 
 def _stop_if_asked(pool: "ThreadPoolExecutor") -> None:
     try:
-        give_up_if_asked()
-    except GivenUp:
+        abandon_if_asked()
+    except Abandoned:
         pool.shutdown(cancel_futures=True)
         raise
 

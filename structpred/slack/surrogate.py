@@ -38,7 +38,7 @@ class SlackRescaling:
     rel, abs : float
         A search ends once its upper bound is at most (1 + rel) * phi + abs.
     max_queries : int, optional
-        A search ends after so many calls of the oracle.
+        A search ends after this many calls of the oracle.
     cache_size : int
         How many outputs are kept for each instance. Later searches start from them; a resumed run starts without them.
 

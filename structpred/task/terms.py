@@ -13,7 +13,7 @@ from structpred.core.sparse import sparse_dot
 from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 from structpred.errors import DataError
-from structpred.runtime.interrupts import give_up_if_asked
+from structpred.runtime.interrupts import abandon_if_asked
 from structpred.runtime.threads import run_ranges
 from structpred.task.instance_subset import checked_rows
 from structpred.task.steps import Step, TaskLike, Terms
@@ -56,7 +56,7 @@ def summed(
     weights, difference, total = checked_shares(shares, len(at)), np.zeros(size[1]), 0.0
     losses, violations, bounds = np.empty((3, len(at)))
     for k, i in enumerate(at.tolist()):
-        give_up_if_asked()
+        abandon_if_asked()
         step, share = term(i), float(weights[k])
         add_into(difference, *step.difference, share)
         total += share * offset(step)

@@ -167,7 +167,7 @@ class BCFW(Trainer):
     def last_objective(self, problem: Problem, state: BCFWState) -> tuple[Vector, float | None, float | None]:
         """`weights` and `objective` of a state that is not used again: the average in place."""
         dual = self._dual(problem, state)
-        weights = self.weights(problem, state) if len(state.point) else state.weights.given_up()
+        weights = self.weights(problem, state) if len(state.point) else state.weights.average_in_place()
         return weights, problem.primal(weights), dual
 
     def _dual(self, problem: Problem, state: BCFWState) -> float:

@@ -12,7 +12,7 @@ from structpred.trainers.problem import Problem
 
 
 def most_iterations(gap: float, lam: float, slope: float, start: float, bend: float = 1.0) -> float:
-    """After so many iterations at most the gap of equation 4 is below `gap` (Saha, Zhang & Vishwanathan 2009, Theorem 5, 13).
+    """After at most this many iterations the gap of equation 4 is below `gap` (Saha, Zhang & Vishwanathan 2009, Theorem 5, 13).
 
     slope: G, no subgradient of R is longer. start: J(0). bend: H*, the largest curvature of r*, of a `DualMap` its largest scale.
     An iteration lowers a gap e by at least e/2 min(1, lam e / (4 G^2 H*)): it is halved while above u = 4 G^2 H* / lam, and then

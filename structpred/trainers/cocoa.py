@@ -38,7 +38,7 @@ class ShardBlocks(NamedTuple):
     before: Any
 
 
-class CoCoAWay:
+class CoCoARounds:
     """What a shard does in a round of `CoCoA`, which describes the settings.
 
     vectors: w, and the average of the iterates where the trainer of a shard keeps one. numbers: sum_i l_i, the length of the last
@@ -203,12 +203,12 @@ class CoCoA(ShardedTrainer):
     ) -> None:
         super().__init__(BCFW() if trainer is None else trainer, shards, passes, seed)
         self.sigma = sigma
-        self.way.searches(self.shards)
+        self.algorithm.searches(self.shards)
 
     @property
-    def way(self) -> CoCoAWay:
+    def algorithm(self) -> CoCoARounds:
         """What the shards do."""
-        return CoCoAWay(self.trainer, self.sigma, self.passes)
+        return CoCoARounds(self.trainer, self.sigma, self.passes)
 
 
 def _step(rise: float, product: float, square: float, lam: float) -> float:

@@ -12,7 +12,7 @@ from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError, StructpredWarning
 from structpred.objectives.log_loss import LogLoss
-from structpred.runtime.interrupts import may_be_given_up
+from structpred.runtime.interrupts import may_be_abandoned
 from structpred.runtime.ranges import ends_of
 from structpred.runtime.standard_error import callers_level
 from structpred.task.steps import TaskLike
@@ -169,7 +169,7 @@ class LBFGS(Trainer):
         good = state.w, float(state.value), state.gradient  # the point at `low`
         for trial in range(self.max_trials):
             w, asked = self._point(state, direction, slopes, step, slope, kinks)
-            with may_be_given_up():
+            with may_be_abandoned():
                 value, gradient = self._objective(problem, w)
             # beside the objective what is asked for may round to nothing: a shorter step would always do, and never end the run
             if not value <= state.value + asked or (kink and value == state.value):

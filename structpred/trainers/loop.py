@@ -26,7 +26,7 @@ from structpred.errors import (
     ParameterError,
     StorageError,
 )
-from structpred.runtime.interrupts import GivenUp, Interrupts
+from structpred.runtime.interrupts import Abandoned, Interrupts
 from structpred.runtime.standard_error import callers_level
 from structpred.trainers.names import require
 from structpred.trainers.online.updates import updates
@@ -159,7 +159,7 @@ class Run:
                         return "interrupted"
                     if self.position % TICK == 0 or self.position == len(self.order):
                         self._tick()
-        except GivenUp:
+        except Abandoned:
             return "interrupted"
         self.state = self.trainer.finish_pass(self.problem, self.state)
         self.passes, self.position = self.passes + 1, 0
@@ -179,7 +179,7 @@ class Run:
         """Where the weights are not finite, that is the cause of whatever goes wrong, and not the oracle."""
         try:
             yield
-        except GivenUp:
+        except Abandoned:
             raise
         except Exception:
             self._finite_weights()

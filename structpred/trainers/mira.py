@@ -49,5 +49,5 @@ class MIRA(OnlineLearner):
 
     def last_objective(self, problem: Problem, state: WeightsState) -> tuple[Vector, float | None, float | None]:
         """`weights` and `objective` of a state that is not used again: the average in place."""
-        weights = state.weights.given_up()
+        weights = state.weights.average_in_place()
         return weights, problem.primal(weights), None

@@ -25,7 +25,7 @@ from structpred.trainers.shards.rounds import (
 from structpred.trainers.shards.sharded import ShardedTrainer
 
 
-class MixingWay:
+class MixingRounds:
     """What a shard does in a round of `ParameterMixing`, which describes the settings; it keeps no state.
 
     vectors: w, and the average of the iterates where the trainer of a shard keeps one. numbers: the mass of the average; those
@@ -135,12 +135,12 @@ class ParameterMixing(ShardedTrainer):
 
     def __init__(self, trainer: Trainer | None = None, *, shards: int = 8, passes: float = 1.0, seed: int = 0) -> None:
         super().__init__(AveragedPerceptron() if trainer is None else trainer, shards, passes, seed)
-        MixingWay(self.trainer, passes)  # which refuses other trainers
+        MixingRounds(self.trainer, passes)  # which refuses other trainers
 
     @property
-    def way(self) -> MixingWay:
+    def algorithm(self) -> MixingRounds:
         """What the shards do."""
-        return MixingWay(self.trainer, self.passes)
+        return MixingRounds(self.trainer, self.passes)
 
     def certifies(self, surrogate: Surrogate) -> bool:  # type: ignore[override]
         """Never: a mean of weights says nothing of the optimum."""

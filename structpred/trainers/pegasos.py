@@ -193,7 +193,7 @@ class _Rows:
         return float(np.sqrt(max(self.problem.primal(zero), 0.0) / self.problem.lam))
 
     def advance(self, trainer: Pegasos, state: PegasosState, number: int, seed: np.uint64) -> int:
-        """So many steps; returns how many weights were added to."""
+        """This many steps; returns how many weights were added to."""
         from structpred.trainers.rows import _pegasos_kernels as kernels
 
         m, lam, first, halves = self.n_labels, self.problem.lam, state.steps.item() + 1, trainer.average == "suffix"

@@ -27,7 +27,7 @@ class OnlineLearner(Trainer):
 
     def last_objective(self, problem: Problem, state: WeightsState) -> tuple[Vector, float | None, float | None]:
         """`weights` and `objective` of a state that is not used again: the average in place."""
-        return state.weights.given_up(), None, None
+        return state.weights.average_in_place(), None, None
 
 
 class AveragedPerceptron(OnlineLearner):

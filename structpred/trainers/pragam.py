@@ -24,7 +24,7 @@ from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.errors import ConvergenceError, ParameterError
 from structpred.objectives.margin import MarginRescaling
-from structpred.runtime.interrupts import may_be_given_up
+from structpred.runtime.interrupts import may_be_abandoned
 from structpred.trainers.blocks.dual_sets import NONE, DualSet, Hulls, dual_set
 from structpred.trainers.problem import Problem, Trainer
 from structpred.trainers.states import COUNT, Values
@@ -200,7 +200,7 @@ class Pragam(Trainer):
             base = (1.0 - tau) * state.point + tau * state.answer  # line 4
             return _Step.of(dual, link, problem.lam, base, curvature, state.from_point)  # line 6
 
-        with may_be_given_up():
+        with may_be_abandoned():
             found, curvature = _search(attempt, curvature)
             tau = self._tau(state, curvature)
             w = (1.0 - tau) * state.w + tau * found.w_base  # line 5

@@ -254,7 +254,7 @@ def _convexity(problem: Problem) -> float:
 
 
 def steps_needed(problem: Problem, trainer: OnlineProximal, slope: float, accuracy: float, delta: float = 0.05) -> int:
-    """Proposition 6, with constants: after so many steps the mean of the iterates is within `accuracy` of the optimum with
+    """Proposition 6, with constants: after this many steps the mean of the iterates is within `accuracy` of the optimum with
     probability 1 - delta, over instances drawn with replacement. slope: no n p_i |psi_i| is above it.
 
     With sigma the expected excess is at most the mean regret (16), and Markov's inequality gives the probability. Else it is

@@ -137,7 +137,7 @@ class SGD(Trainer):
     def last_objective(self, problem: Problem, state: SGDState) -> tuple[Vector, float | None, float | None]:
         """`weights` and `objective` of a state that is not used again: the dual value, then the average in place."""
         dual = self._dual(problem, state)
-        weights = self.weights(problem, state) if len(state.point) else state.weights.given_up()
+        weights = self.weights(problem, state) if len(state.point) else state.weights.average_in_place()
         return weights, _primal(problem, weights), dual
 
     def _dual(self, problem: Problem, state: SGDState) -> float | None:

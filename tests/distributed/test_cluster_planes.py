@@ -112,7 +112,7 @@ def test_a_trainer_from_outside_says_what_it_asks() -> None:
         asks = ""
 
     plan = plan_of(Own(), MarginRescaling(), 0)
-    assert (plan.way, plan.gathers) == (None, False)
+    assert (plan.algorithm, plan.gathers) == (None, False)
     assert plan_of(NSlackCuttingPlane(), MarginRescaling(), 0).gathers
     with pytest.raises(ParameterError, match="Quiet cannot be trained on shards; trainers that can"):
         plan_of(Quiet(), MarginRescaling(), 0)

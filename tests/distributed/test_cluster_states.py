@@ -12,7 +12,7 @@ from cluster_data import digest, labeler, small_shards
 
 from structpred.distributed import Shards, fit, tasks
 from structpred.errors import CheckpointError, ParameterError
-from structpred.trainers.cocoa import CoCoAWay
+from structpred.trainers.cocoa import CoCoARounds
 
 # dask first: without it the folder of these tests is found as `distributed`
 pytest.importorskip("dask", reason="dask is not installed: pip install 'structpred[distributed]'")
@@ -35,14 +35,14 @@ def bits(here: Any, shards: Shards) -> Callable[[str], str]:
 @pytest.fixture
 def runs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The rounds of shard 1 as they run."""
-    found, advance = [], CoCoAWay.advance
+    found, advance = [], CoCoARounds.advance
 
-    def noting(way: CoCoAWay, part: Any, state: Any, common: Any, t: int) -> Any:
+    def noting(algorithm: CoCoARounds, part: Any, state: Any, common: Any, t: int) -> Any:
         if part.shard == 1:
             found.append(t)
-        return advance(way, part, state, common, t)
+        return advance(algorithm, part, state, common, t)
 
-    monkeypatch.setattr(CoCoAWay, "advance", noting)
+    monkeypatch.setattr(CoCoARounds, "advance", noting)
     return found
 
 

@@ -126,20 +126,20 @@ def compact(part: Part, counts=None) -> Part:
     return part._replace(problem=replace(part.problem, task=made), at=at, shards=None if own is None else lambda: own)
 
 
-def duals_of(way, parts, dim, rounds):
+def duals_of(algorithm, parts, dim, rounds):
     """The dual value of each round, and the weights at the end."""
-    begun = [way.begin(part) for part in parts]
+    begun = [algorithm.begin(part) for part in parts]
     states = [state for state, _ in begun]
-    common = way.close(None, totals(dim, [(part.at, report) for part, (_, report) in zip(parts, begun, strict=True)]))
+    common = algorithm.close(None, totals(dim, [(part.at, report) for part, (_, report) in zip(parts, begun, strict=True)]))
     duals = []
     for t in range(rounds):
         reports = []
         for k, part in enumerate(parts):
-            states[k], report = way.advance(part, states[k], common.of(part.at), t)
+            states[k], report = algorithm.advance(part, states[k], common.of(part.at), t)
             reports.append((part.at, report))
-        common = way.close(common, totals(dim, reports))
-        duals.append(way.dual(common, parts[0].problem.lam))
-    return np.array(duals), way.weights(common)
+        common = algorithm.close(common, totals(dim, reports))
+        duals.append(algorithm.dual(common, parts[0].problem.lam))
+    return np.array(duals), algorithm.weights(common)
 
 
 @pytest.mark.parametrize(("rows", "width", "tail"), [([0, 2, 5], 3, 4), ([1], 2, 0), ([], 3, 2)])
@@ -180,8 +180,8 @@ def test_a_numbering_of_its_own_changes_no_bit(name) -> None:
     whole = make(sparse_chains(), 0.03)
     trainer = CoCoA(kind(), shards=4)
     parts = trainer.parts(whole)
-    duals, w = duals_of(trainer.way, parts, whole.task.dim, 4)
-    own_duals, own_w = duals_of(trainer.way, [compact(part) for part in parts], whole.task.dim, 4)
+    duals, w = duals_of(trainer.algorithm, parts, whole.task.dim, 4)
+    own_duals, own_w = duals_of(trainer.algorithm, [compact(part) for part in parts], whole.task.dim, 4)
     assert duals.tobytes() == own_duals.tobytes()
     assert w.tobytes() == own_w.tobytes()
 
@@ -192,8 +192,8 @@ def test_weights_of_few_shards_are_moved_further() -> None:
     trainer = CoCoA(BCFW(), shards=4)
     parts = trainer.parts(whole)
     counts = np.sum([np.isin(np.arange(60), part.problem.task.features.data.indices) for part in parts], axis=0)
-    plain = duals_of(trainer.way, parts, whole.task.dim, 8)[0]
-    by_row = duals_of(trainer.way, [compact(part, counts) for part in parts], whole.task.dim, 8)[0]
+    plain = duals_of(trainer.algorithm, parts, whole.task.dim, 8)[0]
+    by_row = duals_of(trainer.algorithm, [compact(part, counts) for part in parts], whole.task.dim, 8)[0]
     assert (np.diff(by_row) >= -1e-12).all()
     assert (by_row > plain).all()
 

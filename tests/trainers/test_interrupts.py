@@ -221,10 +221,10 @@ def test_a_long_step_is_given_up_and_done_again(trainer: Trainer, tmp_path: Path
     def signalled() -> None:
         if interrupts._running[-1].listening and next(asked) == 3:
             signal.raise_signal(signal.SIGTERM)
-        interrupts.give_up_if_asked()
+        interrupts.abandon_if_asked()
 
     for module in (master_qp, threads):
-        monkeypatch.setattr(module, "give_up_if_asked", signalled)
+        monkeypatch.setattr(module, "abandon_if_asked", signalled)
     settings = RunSettings(max_iter=6, tol=0.0, checkpoint=tmp_path / "run.ckpt")
     broken = train(problem, trainer, settings)
     assert broken.stop_reason == "interrupted"

@@ -81,7 +81,7 @@ class KernelChainLabeler(Kernelised, ChainLabeler):
     combine : str
         "mkl": learn which kernels matter. "average": the same weight for each.
     n_components : int, optional
-        So many landmarks, drawn by random_state from the distinct training positions.
+        This many landmarks, drawn by random_state from the distinct training positions.
     regulariser : str or Regulariser, optional
         Only 1/2 |w|^2 is a function of one kernel. With kernels= any that depends on the norms of groups, such as "l2" or "mkl";
         ParameterError for others.

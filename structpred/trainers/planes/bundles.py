@@ -23,7 +23,7 @@ from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
-from structpred.runtime.interrupts import may_be_given_up
+from structpred.runtime.interrupts import may_be_abandoned
 from structpred.task.steps import Terms
 from structpred.trainers.problem import Problem, Surrogate, Trainer, is_convex, lacks_slack
 from structpred.trainers.states import Values
@@ -83,7 +83,7 @@ class BundleMethod(Trainer):
 
     def update(self, problem: Problem, state: Bundle, item: int) -> tuple[Bundle, bool]:
         """The sweep at w_{t-1}, which gives J there and the plane t; then w_t."""
-        with may_be_given_up():
+        with may_be_abandoned():
             plane, risk = sweep(problem, state.w)
             model = self.improved(problem, state.model, plane)
             found, value = self.solution(problem, model)

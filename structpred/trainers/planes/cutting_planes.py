@@ -14,7 +14,7 @@ from structpred.core.sparse import SparseVector
 from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
-from structpred.runtime.interrupts import may_be_given_up
+from structpred.runtime.interrupts import may_be_abandoned
 from structpred.task.steps import Step
 from structpred.trainers.planes.mapped_master import MappedMaster, dual_point, empty_master
 from structpred.trainers.planes.master_qp import Master
@@ -61,7 +61,7 @@ class Sweep(NamedTuple):
         new = [plane for plane, cut in zip(planes, cuts, strict=True) if cut > precision * share]
         # early on a rough solution does: any feasible alpha is a bound, and the next planes change the problem anyway
         tolerance = max(0.1 * precision * share, 0.02 * max(cuts, default=0.0))
-        with may_be_given_up():
+        with may_be_abandoned():
             master = self.master.add(new, problem.task.dim).solve(problem.lam, tolerance)
         best, primal = self._best(problem)
         dual = max(float(self.dual), master.dual(problem.lam))

@@ -16,7 +16,7 @@ import numpy as np
 from structpred.core.products import dot
 from structpred.core.regulariser import DualMap, Regulariser, capabilities
 from structpred.core.types import Floats
-from structpred.runtime.interrupts import give_up_if_asked
+from structpred.runtime.interrupts import abandon_if_asked
 from structpred.runtime.memory import check_fits
 from structpred.trainers.planes.bundles import Plane, line_search
 from structpred.trainers.planes.master_qp import Master, feasible, optimum
@@ -67,7 +67,7 @@ class MappedMaster(NamedTuple):
         scale, low, high = dual_map.expanded(self.dim)
         alpha = planes.alpha
         for _ in range(STEPS):
-            give_up_if_asked()
+            abandon_if_asked()
             u = rows.T @ alpha / lam
             gradient = planes.offset - rows @ dual_map.weights(u)
             # in a block, weight moves from planes that have some, the zero plane among them, to steeper ones

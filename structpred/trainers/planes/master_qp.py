@@ -16,7 +16,7 @@ import numpy as np
 
 from structpred.core.sparse import SparseVector
 from structpred.core.types import Floats, Integers
-from structpred.runtime.interrupts import give_up_if_asked
+from structpred.runtime.interrupts import abandon_if_asked
 from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits
 from structpred.trainers.states import FIXED, Values
@@ -140,7 +140,7 @@ def optimum(
     for _ in range(3):  # gradients are kept up to date step by step; and recomputed now and then, to remove rounding errors
         gradient, left = offset - gram @ alpha / lam, max_sweeps
         while left > 0:
-            give_up_if_asked()
+            abandon_if_asked()
             n = min(left, max(1, SWEEP_NUMBERS // len(offset) ** 2))
             worst = _kernels().solve_master(gram, offset, 1.0 / lam, starts, members, alpha, rest, gradient, tolerance, n)
             left = left - n if worst > tolerance else 0
@@ -164,12 +164,12 @@ def _fill_gram(gram: Floats, first: int, idx: Integers, val: Floats, bounds: Int
     if n - first <= FEW:
         dense = np.zeros(dim)
         for k in range(first, n):
-            give_up_if_asked()
+            abandon_if_asked()
             kernels.products_with(k, idx, val, bounds, dense, gram)
         return
     from scipy.sparse import csr_array
 
     columns = csr_array((val, idx, bounds), shape=(n, dim)).tocsc()
     for k in range(first, n, ROWS):
-        give_up_if_asked()
+        abandon_if_asked()
         kernels.products_by_columns(idx, val, bounds, columns.indptr, columns.indices, columns.data, k, min(k + ROWS, n), gram)

@@ -1,6 +1,6 @@
 """Rounds of training over shards, as pure functions: what a shard does in a round, and how the reports of all are closed.
 
-A way of training says both. `trainers/cocoa.py` and `trainers/mixing.py` run it in one process, one shard after the other; the
+An algorithm says both. `trainers/cocoa.py` and `trainers/mixing.py` run it in one process, one shard after the other; the
 package `distributed` runs the same functions as tasks on a cluster. What a function returns depends on its arguments alone, so a
 task that is run twice, late, or elsewhere gives the same bytes.
 """
@@ -89,7 +89,7 @@ class Part(NamedTuple):
 class Common(NamedTuple):
     """What all shards know before a round. vectors: float64, each as long as the weights; the first are the weights themselves.
 
-    numbers: float64, what else the way of training keeps, such as the dual's sums.
+    numbers: float64, what else the algorithm keeps, such as the dual's sums.
     """
 
     vectors: tuple[Floats, ...]
@@ -116,8 +116,8 @@ class Totals(NamedTuple):
     numbers: Floats
 
 
-class Way(Protocol):
-    """A way of training over shards. It pickles small: its settings only."""
+class RoundAlgorithm(Protocol):
+    """An algorithm of training over shards. It pickles small: its settings only."""
 
     def begin(self, part: Part) -> tuple[Any, Report]:
         """The state of a shard before the first round, a NamedTuple of arrays or None; and the weights it begins with."""

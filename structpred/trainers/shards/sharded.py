@@ -1,4 +1,4 @@
-"""Training over shards in one process: the rounds of a way of training, one shard after the other, in the usual loop."""
+"""Training over shards in one process: the rounds of an algorithm, one shard after the other, in the usual loop."""
 
 from abc import abstractmethod
 from collections.abc import Iterator
@@ -14,7 +14,17 @@ from structpred.task.task import Task
 from structpred.task.terms import running_sum
 from structpred.trainers.problem import ByInner, Problem, Trainer, kept
 from structpred.trainers.running.stream import StreamProblem
-from structpred.trainers.shards.rounds import Common, IndexMap, Part, Report, Way, checked_passes, losses_of, round_size, totals
+from structpred.trainers.shards.rounds import (
+    Common,
+    IndexMap,
+    Part,
+    Report,
+    RoundAlgorithm,
+    checked_passes,
+    losses_of,
+    round_size,
+    totals,
+)
 from structpred.trainers.states import COUNT
 
 
@@ -27,7 +37,7 @@ class ShardedState(NamedTuple):
 
 
 class ShardedTrainer(ByInner, Trainer):
-    """A way of training over shards, which are runs of neighbouring instances here. One "pass" is one round of all shards.
+    """An algorithm of training over shards, which are runs of neighbouring instances here. One "pass" is one round of all shards.
 
     trainer: that of a shard. shards: how many there are; the result depends on it. passes: of a shard in a round. seed: of the
     order of instances.
@@ -43,7 +53,7 @@ class ShardedTrainer(ByInner, Trainer):
 
     @property
     @abstractmethod
-    def way(self) -> Way:
+    def algorithm(self) -> RoundAlgorithm:
         """What the shards do; the same on a cluster."""
 
     def parts(self, problem: Problem) -> list[Part]:
@@ -52,10 +62,10 @@ class ShardedTrainer(ByInner, Trainer):
 
     def init_state(self, problem: Problem) -> ShardedState:
         """Every shard at its beginning, and what all know then."""
-        way, parts = self.way, self.parts(problem)
-        begun = [way.begin(part) for part in parts]
+        algorithm, parts = self.algorithm, self.parts(problem)
+        begun = [algorithm.begin(part) for part in parts]
         reports = [(part.at, report) for part, (_, report) in zip(parts, begun, strict=True)]
-        common = way.close(None, totals(problem.task.dim, reports))
+        common = algorithm.close(None, totals(problem.task.dim, reports))
         return ShardedState(common, tuple(state for state, _ in begun), np.array(0))
 
     def calls(self, problem: Problem, item: int) -> int:
@@ -64,24 +74,24 @@ class ShardedTrainer(ByInner, Trainer):
 
     def update(self, problem: Problem, state: ShardedState, item: int) -> tuple[ShardedState, bool]:
         """One round: every shard from what all knew before it."""
-        way, t, shards = self.way, int(state.rounds), list(state.shards)
+        algorithm, t, shards = self.algorithm, int(state.rounds), list(state.shards)
 
         def reports() -> Iterator[tuple[IndexMap | None, Report]]:
             for k, part in enumerate(self.parts(problem)):
-                shards[k], report = way.advance(part, shards[k], state.common.of(part.at), t)
+                shards[k], report = algorithm.advance(part, shards[k], state.common.of(part.at), t)
                 yield part.at, report
 
-        common = way.close(state.common, totals(problem.task.dim, reports()))
+        common = algorithm.close(state.common, totals(problem.task.dim, reports()))
         changed = not np.array_equal(common.vectors[0], state.common.vectors[0])
         return ShardedState(common, tuple(shards), np.array(t + 1)), changed
 
     def weights(self, problem: Problem, state: ShardedState) -> Vector:
-        """What the way returns, in the type of the task's weights."""
-        return cast(Vector, self.way.weights(state.common).astype(problem.task.dtype))
+        """What the algorithm returns, in the type of the task's weights."""
+        return cast(Vector, self.algorithm.weights(state.common).astype(problem.task.dtype))
 
     def objective(self, problem: Problem, state: ShardedState) -> tuple[float | None, float | None]:
         """The dual value, and the primal at the weights to return: sums over the shards in their order. None without a dual."""
-        dual = self.way.dual(state.common, problem.lam)
+        dual = self.algorithm.dual(state.common, problem.lam)
         if dual is None:
             return None, None
         w = self.weights(problem, state)
