@@ -212,7 +212,7 @@ class KernelChainLabeler(Kernelised, ChainLabeler):
             self.report_ = self.report_ | {"group_norms": self.input_.norms(result.weights, n_labels)}
             self.input_, self.coef_ = self.input_.settled(result.weights, n_labels)
             self.groups_ = self.input_.groups(n_labels)
-            if "group_weights" in self.report_:
+            if len(self.report_.get("group_weights", ())):  # a run that was stopped before its first pass has none
                 self.group_weights_ = self.report_["group_weights"][-1].copy()
 
     @property

@@ -1,5 +1,6 @@
 """Several kernels at once: learnt weights, means, landmarks, given matrices, files, and what is refused before training."""
 
+import signal
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from structpred.models.kernels.expansion import KernelExpansion
 from structpred.models.kernels.functions import RBF, Linear, Polynomial, listed_kernels
 from structpred.runtime import memory
 from structpred.testing import check_sequence_estimator
+from structpred.trainers.online_mkl import OnlineMKL
 
 RNG = np.random.default_rng(1)
 X = [RNG.normal(size=(n, 2)).round(2) for n in (3, 1, 2, 4, 2)] * 2
@@ -270,6 +272,27 @@ def test_memory_is_asked_for_first(monkeypatch: pytest.MonkeyPatch) -> None:
     many = [np.arange(6000.0).reshape(-1, 1) / 6000]
     with pytest.raises(DataError, match=r"2 Gram matrices of 6,000 positions would need 0.3 GiB.*n_components"):
         KernelChainLabeler(kernels=[pytest.fail, pytest.fail]).fit(many, [[0] * 6000])
+
+
+@pytest.mark.usefixtures("hears_interrupts")
+def test_ctrl_c_in_the_first_pass_keeps_what_was_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There are no weights of groups yet; the model predicts all the same."""
+    update = OnlineMKL.update
+
+    def pressed(trainer: OnlineMKL, problem: Any, state: Any, item: int) -> Any:
+        signal.raise_signal(signal.SIGINT)
+        monkeypatch.setattr(OnlineMKL, "update", update)
+        return update(trainer, problem, state, item)
+
+    monkeypatch.setattr(OnlineMKL, "update", pressed)
+    monkeypatch.setattr("structpred.trainers.loop.try_step", lambda problem, trainer: None)
+    model = KernelChainLabeler("online_mkl", kernels=["linear", "rbf"], max_iter=3)
+    rows = [np.eye(3), np.eye(3)[:2]]
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(rows, [["a", "b", "a"], ["a", "b"]])
+    assert model.stop_reason_ == "interrupted"
+    assert not hasattr(model, "group_weights_")
+    assert [len(labels) for labels in model.predict(rows)] == [3, 2]
 
 
 def test_pieces_are_refused() -> None:
