@@ -28,6 +28,18 @@ if "PYTEST_XDIST_WORKER" in os.environ and sys.platform != "win32":
 ROOT = Path(__file__).resolve().parent.parent
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of a test that is mostly slow the first case is fast, so that what it is about has a fast test; the others are slow."""
+    begun = set()
+    for item in items:
+        if item.get_closest_marker("mostly_slow") and not item.get_closest_marker("slow"):
+            name = item.nodeid.partition("[")[0]
+            if name in begun:
+                item.add_marker(pytest.mark.slow)
+            begun.add(name)
+
+
 def pytest_collection() -> None:
     """Ten thousand tests are collected, and no cycles of garbage: looking for some takes a third of the time."""
     gc.disable()

@@ -151,6 +151,7 @@ def test_every_kernel_file_is_guarded(read_only_copy: tuple[Path, dict[str, str]
         fresh(f"import {'.'.join(path.relative_to(copy.parent).with_suffix('').parts)}", env)
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize(
     ("package", "names", "modules"),
     [
@@ -176,6 +177,7 @@ def test_completion_offers_the_public_names(package: str, names: set[str], modul
     assert not [name for name in found if name.startswith("_")]
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("package", ["structpred", "structpred.oracles", "structpred.trainers", "structpred.layers"])
 def test_a_name_that_is_not_there_is_an_attribute_error(package: str) -> None:
     """As of any module, and the import of it an ImportError."""

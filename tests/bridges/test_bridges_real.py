@@ -176,6 +176,7 @@ def test_all_trees_survive(trip: Any, data_dir: Path) -> None:
         trip(read_treebank(data_dir / file))
 
 
+@pytest.mark.slow
 def test_a_parser_of_real_sentences_parses_in_a_pipeline(data_dir: Path, tmp_path: Path) -> None:
     """The component gives the trees that the parser itself predicts, for all documents of a batch."""
     spacy = needs("spacy")

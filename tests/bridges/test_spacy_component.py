@@ -33,6 +33,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_labels_decide_what_is_set(models: Path) -> None:
     """Universal tags are set as pos_, tags of phrases as entities in any scheme, others as tag_; white space has none of them."""
     doc = pipeline({"model": models / "tag.spz"}, {"model": models / "pos.spz"}, {"model": models / "ents.spz"})(TEXT)
@@ -81,6 +82,7 @@ def test_documents_are_predicted_in_blocks(models: Path, monkeypatch: pytest.Mon
     assert [[token.tag_ for token in doc] for doc in docs] == [[token.tag_ for token in nlp(text)] for text in texts]
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("name", ["tag", "forms"])
 def test_pipelines_are_saved_with_their_models(name: str, models: Path, tmp_path: Path) -> None:
     """A pipeline written to disk or to bytes needs the first model file no longer, and documents keep what was set."""

@@ -80,6 +80,7 @@ def test_shares_and_the_runner_up() -> None:
     assert pdm.paper("D3", "BB") is None
 
 
+@pytest.mark.slow
 def test_the_table(here: Here, tmp_path: Path) -> None:
     """A line for each solver with the paper's figures, which a quick run leaves out, and whether the default one is best."""
     code, quick, err = here("bench", "pdm", "--quick", "--only", "moons", "--data", str(tmp_path), cwd=tmp_path)
@@ -177,6 +178,7 @@ def test_many_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert max(row.inner for row in found.rows) <= 30
 
 
+@pytest.mark.slow
 def test_data_that_are_missing(here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A data set that is asked for is an error that names the file; of all, it is skipped with the reason. A text is no npz."""
     code, _, err = here("bench", "pdm", "--quick", "--only", "coil", "--data", str(tmp_path), cwd=tmp_path)

@@ -146,6 +146,7 @@ def test_the_synthetic_covertype() -> None:
     assert 200 < (y > 0).sum() < 300
 
 
+@pytest.mark.slow
 def test_the_picture_of_a_part(tmp_path: Path) -> None:
     """Histograms alone, also where no split is worse, are a picture."""
     gains = {"differences": [0.0, 0.1, 0.25]}

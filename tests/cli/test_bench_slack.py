@@ -99,6 +99,7 @@ def test_the_most_frequent_labels_keep_their_order() -> None:
     assert most_frequent_labels(data, 4) is data
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("relaxed", [False, True])
 def test_angular_search_finds_what_others_do(relaxed: bool) -> None:
     """At every call angular search succeeds where another one does; over the relaxation hull search equals it, within 0.1 %."""
@@ -123,6 +124,7 @@ def test_training_ends_when_nothing_is_violated() -> None:
     assert compare_searches({"angular": task}, 2.0, rounds=500)[0].n_calls == one.n_calls
 
 
+@pytest.mark.slow
 def test_convergence_is_that_of_exact_objectives(tmp_path: Path) -> None:
     """No objective is below the bound; with angular search cutting planes come to it, and what a run certifies is no less than
     its true gap; every search that trains asks, margin rescaling once a sample and pass. The courses can be drawn."""
@@ -181,6 +183,7 @@ def test_the_picture_is_of_the_convergence(here: Here, tmp_path: Path, monkeypat
     assert "--picture draws the table 'convergence'" in err
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("surrogate", ["slack", "margin"])
 def test_scores_are_of_the_test_set_and_C_is_not(surrogate: str) -> None:
     """Another test set changes the scores and never C; the scores are those of a model with that C."""

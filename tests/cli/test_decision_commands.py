@@ -43,6 +43,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     sys.modules.pop("roads", None)
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("trainer", ["adam", "one_slack"])
 def test_a_decision_model_in_every_command(here: Here, folder: Path, trainer: str) -> None:
     """The commands give what Python gives: decisions, regret, certificate; a command that is not told the oracle asks for it."""

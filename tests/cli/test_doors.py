@@ -102,6 +102,7 @@ def without_use(shell: Shell, door: Door, done: Run) -> str:
     return "" if learnt or "all weights are zero" in done.stderr else "zero weights without a warning"
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("choice", [("--trainer", "online_mkl"), ("--regulariser", "mkl"), ("--regulariser", "lp_mkl")])
 def test_groups_are_learnt_about_in_the_shell(shell: Shell, doors: dict[str, Door], choice: tuple[str, str]) -> None:
     """What weighs groups of features trains from the shell, although the groups are not known when options are looked at."""

@@ -136,6 +136,7 @@ def test_a_hierarchy_of_ones_own(here: Here, labelled: Path, tmp_path: Path) -> 
     assert any("storm cloud" in labels for labels in sets)
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize(
     ("options", "attribute", "value"),
     [

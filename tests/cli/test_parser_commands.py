@@ -210,6 +210,7 @@ def test_the_report_is_one_page(here: Here, treebanks: Path, tmp_path: Path) -> 
     assert "<title>A <" not in page
 
 
+@pytest.mark.slow
 def test_options_reach_the_parser(here: Here, treebanks: Path, tmp_path: Path) -> None:
     """Templates of one's own, the family of conjunctions, pruning, roots, kind of tree, relations and block sizes arrive."""
     train = str(treebanks / "train.conllu")

@@ -50,6 +50,7 @@ def test_parsers_learnt_in_the_shell_are_those_of_fit(
     assert "\tnsubj\t" in whole
 
 
+@pytest.mark.slow
 def test_heads_alone_and_on_shards(shell: Shell, client: Any, treebanks: Path, tmp_path: Path) -> None:
     """--unlabelled and --prune go with --shards as without."""
     options = ("--unlabelled", "--prune", "2", "--max-iter", "1", "--json")
@@ -67,6 +68,7 @@ SETS = {
 }
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("name", SETS)
 def test_label_sets_learnt_in_the_shell_are_those_of_fit(
     shell: Shell, client: Any, labelled: Path, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
@@ -152,6 +154,7 @@ def with_missing(kind: str, corpus: Path, labelled: Path, treebanks: Path) -> tu
     return (treebanks / "train.conllu").read_text().replace("\t0\troot\t0:root", "\t_\t_\t_"), ("parser",)
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("kind", ["chain", "multilabel", pytest.param("parser", marks=pytest.mark.slow)])
 def test_labels_that_are_missing(
     shell: Shell, client: Any, corpus: Path, labelled: Path, treebanks: Path, tmp_path: Path, kind: str

@@ -47,6 +47,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         sys.modules.pop(name, None)
 
 
+@pytest.mark.slow
 def test_structures_learnt_in_the_shell_are_those_of_fit(shell: Shell, client: Any, own: Path) -> None:
     """`train structure --shards 2` gives the weights of `fit` where each shard is a part of what the reader gives."""
     train_on_shards(
@@ -127,6 +128,7 @@ def test_a_worker_without_the_oracle(client: Any, own: Path, oracle: type, said:
     assert list((own / "out").iterdir()) == []
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("shards", [False, True])
 def test_a_reader_that_fails_is_one_line(shell: Shell, client: Any, own: Path, shards: bool) -> None:
     """Reader, file, error and place are named, with and without shards; with them the shard, too, in training and prediction."""
@@ -167,6 +169,7 @@ class Tour(MulticlassOracle):
 """
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("shards", [False, True])
 @pytest.mark.parametrize("trainer", ["bcfw", "n_slack"])
 def test_an_oracle_that_fails_is_one_line(shell: Shell, client: Any, own: Path, shards: bool, trainer: str) -> None:

@@ -20,6 +20,7 @@ def test_the_shell_offers_all_but_losses_of_linear_models() -> None:
     assert set(training_options.SURROGATES) == set(surrogates()) - {*scalar_losses(), *multiclass_losses()}
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("name", NAMES)
 def test_each_kind_trains_with_it(name: str, here: Here, corpus: Path, treebanks: Path, labelled: Path, tmp_path: Path) -> None:
     """Chains, parsers and label sets are trained with it; the model file keeps it, and inspect and the page name it."""

@@ -31,6 +31,7 @@ def without_seconds(printed: str) -> Any:
     return {**found, "cpu_seconds": 0, "trials": [{**trial, "cpu_seconds": 0} for trial in found["trials"]]}
 
 
+@pytest.mark.slow
 def test_the_command_that_it_prints_trains_the_best(shell: Shell, corpus: Path, tmp_path: Path) -> None:
     """A table and a command on standard output; the command gives a model with the score of the table. A picture is drawn."""
     done = shell(*chains(corpus, "--picture", "p.svg", "--resume", "run", "--min-count", "1", "3"))
@@ -64,6 +65,7 @@ def test_folds_and_trainers_with_settings(shell: Shell, corpus: Path) -> None:
                                      f"{found['best']['setting']['trainer']}")  # fmt: skip
 
 
+@pytest.mark.slow
 def test_every_kind_of_model_is_tuned(shell: Shell, treebanks: Path, labelled: Path) -> None:
     """Parsers by UAS, without relations, which have no part in it; multi-label models by their accuracy; on folds, too."""
     parser = ("tune", "parser", "--train", str(treebanks / "train.conllu"), "-C", "0.001", "0.1", "--max-iter", "3", "--json")

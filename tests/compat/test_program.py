@@ -43,6 +43,7 @@ def corpus(data_dir: Path) -> tuple[list, list, list, list]:
     return tuple(out)
 
 
+@pytest.mark.slow
 def test_train_evaluate_inspect(corpus) -> None:
     """Elastic net, F1 over all labels but O, a report by label, the strongest weights."""
     X_train, y_train, X_test, y_test = corpus

@@ -14,6 +14,7 @@ from structpred.oracles.chain import ChainOracle
 from structpred.oracles.multiclass import MulticlassOracle
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize(("make", "rule"), ZOO, ids=[make.__name__ for make, _ in ZOO])
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_each_broken_oracle_is_found_and_its_rule_named(make: Callable[[], Oracle], rule: str, seed: int) -> None:

@@ -48,6 +48,7 @@ def test_what_is_no_loss_is_refused_at_once(loss) -> None:
 WITHOUT_HAMMING = (SemiMarkovOracle, PortfolioOracle)
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("kind", [k for k in discovered() if k not in WITHOUT_HAMMING], ids=lambda kind: kind.__name__)
 def test_hamming_keeps_its_contract_with_every_oracle(kind: type[Oracle]) -> None:
     """No false alarm, whether costs are those of labels or of parts."""

@@ -24,6 +24,7 @@ def cases() -> list[object]:
     return [pytest.param(k, marks=pytest.mark.slow) if k.__name__ == "BranchAndBoundMRF" else k for k in discovered()]
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("kind", cases(), ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)])
 def test_oracle_keeps_its_contract(kind: type[Oracle], seed: int) -> None:

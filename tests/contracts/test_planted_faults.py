@@ -11,6 +11,7 @@ from structpred.core.oracle import Oracle
 from structpred.errors import OracleError
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize(("kind", "rule", "cause"), FAULTS, ids=[kind.__name__ for kind, _, _ in FAULTS])
 def test_each_planted_fault_is_found_with_a_fitting_cause(kind: type[Oracle], rule: str, cause: str) -> None:
     """The broken rule has a line, and the likely cause in it is that of the fault."""
@@ -25,6 +26,7 @@ def test_there_are_twenty_five() -> None:
     assert len({kind for kind, _, _ in FAULTS}) == 25
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("kind", STRUCTURES, ids=[kind.__name__ for kind in STRUCTURES])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_the_structures_themselves_are_right(kind: type[Oracle], seed: int) -> None:

@@ -13,6 +13,7 @@ from structpred.objectives.regularisers.group_lasso import GroupLasso
 from structpred.objectives.regularisers.l2 import L2
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("name", regularisers())
 def test_every_regulariser_keeps_its_contract(name: str) -> None:
     """Each one that is found by its name; the report tells what was checked."""
@@ -24,6 +25,7 @@ def test_every_regulariser_keeps_its_contract(name: str) -> None:
     assert "satisfies its contract on 3 shapes" in str(report)
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize(("kind", "rule", "cause"), BROKEN, ids=[kind.__name__ for kind, *_ in BROKEN])
 def test_each_broken_regulariser_is_found_with_a_fitting_cause(kind, rule, cause) -> None:
     """The error names the regulariser, the rule, the case, what was expected, what came, and the cause of the fault."""
@@ -47,6 +49,7 @@ def test_scales_that_never_settle_are_not_judged() -> None:
     assert "scales that still move after 300 passes" in str(report)
 
 
+@pytest.mark.slow
 def test_sums_are_examined_as_sums_for_all_groups() -> None:
     """Each of the three cases has four checks of the terms: none takes the last term of the case before for the sum."""
     report = structpred.check_regulariser(Composite(L2(), GroupLasso(0.5)))

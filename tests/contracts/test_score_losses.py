@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "layers"))
 from layer_cases import LAYERS, LOSSES, POOLED, SOFT_LOSSES, STRUCTURES, WITH_MARGINALS, structure
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("name", STRUCTURES)
 @pytest.mark.parametrize("kind", [*LOSSES, *SOFT_LOSSES])
 def test_losses_of_ours_pass(kind: str, name: str) -> None:
@@ -31,6 +32,7 @@ def test_losses_of_ours_pass(kind: str, name: str) -> None:
     assert check_score_loss(loss, shapes=whole.shapes).checked["gradient"] >= 3
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("name", STRUCTURES)
 @pytest.mark.parametrize("kind", [*LAYERS, "soft"])
 def test_layers_of_ours_pass(kind: str, name: str) -> None:

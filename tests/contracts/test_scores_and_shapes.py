@@ -125,6 +125,7 @@ def test_scores_in_another_form_give_the_same_answer(oracle: Oracle) -> None:
             np.testing.assert_equal(ask(oracle, given, shape, len(scores)), expected, err_msg=f"{name}, {form}")
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("kind", discovered(), ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("size", [-1, 0, 2.5, 2**31 - 2, 2**31, 2**62, 2**80])
 def test_shapes_that_do_not_fit_are_refused_before_anything_is_allocated(kind: type[Oracle], size: Any) -> None:

@@ -35,6 +35,7 @@ def chains() -> Task:
     return Task(features, oracle, [rng.integers(2, size=3) for _ in shapes], shapes, Hamming())
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("task", [rows, chains])
 @pytest.mark.parametrize("name", [name for name in surrogates() if name not in scalar_losses() | multiclass_losses()])
 def test_surrogates_of_ours_pass(name: str, task) -> None:

@@ -89,6 +89,7 @@ def optimum(surrogate: type) -> Certificate:
     ).certificate
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("surrogate", [MarginRescaling, SlackRescaling])
 @pytest.mark.parametrize("name", ["bcfw", "n_slack", "bmrm", "sgd"])
 def test_a_declared_tolerance_keeps_certificates_true(name: str, surrogate) -> None:

@@ -19,6 +19,7 @@ from structpred.trainers.sgd import SGD
 ELSEWHERE = ("marginal_bcfw", "pragam_b")  # for other tasks than the one that is made here
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("name", [name for name in trainers() if name not in ELSEWHERE])
 def test_trainers_of_ours_pass(name: str) -> None:
     """No false alarm under the default surrogate and regulariser of each."""
@@ -152,6 +153,7 @@ BROKEN = [
 ]  # fmt: skip
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize(("kind", "rule"), BROKEN, ids=[kind.__name__ for kind, _ in BROKEN])
 def test_wrong_trainers_are_named(kind, rule) -> None:
     """The error names the trainer and the rule."""

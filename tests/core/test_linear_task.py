@@ -45,6 +45,7 @@ def test_bulk_terms_are_the_sum_of_the_steps():
         assert one == pytest.approx(other, abs=1e-14)
 
 
+@pytest.mark.slow
 def test_trainers_reach_the_optimum_of_the_support_vector_machine():
     """Two trainers that know nothing of linear tasks bracket liblinear's optimum."""
     from sklearn.svm import LinearSVC

@@ -109,6 +109,7 @@ def test_an_oracle_that_cannot_be_sent_is_refused(case: str) -> None:
     assert not started(before)
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_is_told() -> None:
     """Where a process ends, the batch is an error, not a wait without end, and the next batch has new processes."""
     before = {*multiprocessing.active_children()}

@@ -19,6 +19,7 @@ def test_ids_are_fixed_for_good() -> None:
     assert [hasher.id(name) for name in ("", "w[0]=the", "é", "\ud800")] == [0, 175167, 119015, 182904]
 
 
+@pytest.mark.slow
 def test_ids_do_not_depend_on_the_process() -> None:
     """Python's own string hash changes from process to process; ours does not."""
     code = "from structpred.data.hashing import FeatureHasher; print(FeatureHasher(20).id('w[0]=the'))"

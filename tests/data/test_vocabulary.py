@@ -104,6 +104,7 @@ def _plain(token: Any, prefix: str = "") -> Counter[str]:
     return out
 
 
+@pytest.mark.slow
 @given(train=_SEQUENCES, test=_SEQUENCES, block=st.integers(1, 3))
 def test_equals_plain_python(train: Any, test: Any, block: int) -> None:
     """Fit and transform give what a plain loop gives, however the sequences are cut into blocks."""

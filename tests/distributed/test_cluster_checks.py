@@ -117,6 +117,7 @@ with Client(processes=False, dashboard_address="127.0.0.1:0", n_workers=7, threa
 """
 
 
+@pytest.mark.slow
 def test_all_workers_are_known() -> None:
     """Also the sixth and seventh: what they hold is counted, and no host compiles twice.
 

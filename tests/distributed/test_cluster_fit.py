@@ -66,6 +66,7 @@ def killing(client: Any, passes: int, delay: float) -> Callable[[Any], None]:
     return callback
 
 
+@pytest.mark.slow
 def test_shards_and_one_machine_bound_the_same_optimum(here: Any, shards: Shards) -> None:
     """The certificate of a run on shards and that of `fit` on all data agree: each lower bound is below the other's objective."""
     data = Shards.of_file(shards[0].path, 1)[0].load()

@@ -37,6 +37,7 @@ def shards(X: Any, y: Any, weights: Any = None, bounds: Any = BOUNDS) -> Shards:
     return Shards.of_functions([partial(piece, a, b) for a, b in pairwise(bounds)])
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize(
     ("trainer", "reference"),
     [
@@ -57,6 +58,7 @@ def test_rounds_are_those_of_one_process(here: Any, trainer: str, reference: Any
     assert not np.allclose(other.coef_, alone.coef_, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_n_slack_is_that_of_one_machine(here: Any) -> None:
     """Planes of each graph, found in shards, give the weights and the certificate of `fit`, bit by bit; held-out data, too."""
     X, y = PATHS
@@ -83,6 +85,7 @@ def test_sums_bound_the_same_optimum(here: Any, trainer: str) -> None:
         assert 0.95 * other.certificate_.primal < one.certificate_.dual <= other.certificate_.primal * (1 + 1e-6)
 
 
+@pytest.mark.slow
 def test_labels_of_nodes_may_be_missing(here: Any) -> None:
     """L-BFGS ends at the objective of `fit` where some nodes have no label, or a set, in one shard alone."""
     X, y = PATHS
@@ -95,6 +98,7 @@ def test_labels_of_nodes_may_be_missing(here: Any) -> None:
         fit(GraphLabeler("bcfw"), shards(X, known), client=here)
 
 
+@pytest.mark.slow
 def test_an_inexact_oracle_and_a_line_a_graph(here: Any, tmp_path: Path) -> None:
     """Bounds of an inexact oracle certify on shards, too; predictions are lines with the labels of a graph."""
     X, y = MORE

@@ -56,6 +56,7 @@ def test_the_likelihood_of_what_is_known_ends_where_one_machine_ends(here: Any, 
     assert mixed.certificate_.primal == pytest.approx(again.certificate_.primal, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_what_needs_all_labels_says_what_does_not(here: Any) -> None:
     """Other trainers and surrogates name the shard, and the way that works."""
     for settings in ({"trainer": "bcfw"}, {"trainer": "oeg"}, {"trainer": "perceptron"}, {"trainer": "one_slack"},
@@ -68,6 +69,7 @@ def test_what_needs_all_labels_says_what_does_not(here: Any) -> None:
         assert not hasattr(model, "coef_")
 
 
+@pytest.mark.slow
 def test_label_sets_may_have_missing_labels(here: Any) -> None:
     """The objective of `fit`, where entries of -1 are not known."""
     rows, sets = RNG.normal(size=(20, 3)), RNG.integers(-1, 2, (20, 3))
@@ -78,6 +80,7 @@ def test_label_sets_may_have_missing_labels(here: Any) -> None:
     assert spread.certificate_.primal == pytest.approx(alone.certificate_.primal, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_trees_and_relations_may_be_known_in_part(here: Any) -> None:
     """Heads that are missing are completed as in `fit`, before relations are learnt; relations may be missing, too."""
     words = [[{"form": f"w{RNG.integers(5)}", "upos": f"T{RNG.integers(3)}"} for _ in range(4)] for _ in range(20)]

@@ -46,6 +46,7 @@ def digests(model: DependencyParser) -> tuple[str, str]:
     return digest(model), digest(model.relations_)
 
 
+@pytest.mark.slow
 def test_relations_are_those_of_one_machine(here: Any, path: Path, tmp_path: Path) -> None:
     """Both stages reach the optimum of `fit`, know the same features and relations, and are saved and loaded as any parser."""
     treebank, rows = read_treebank(path), list[Any]()
@@ -107,6 +108,7 @@ def test_a_pruned_parser_resumes_in_either_stage(here: Any, path: Path, tmp_path
     assert digests(fit(parser(resume=True, **settings), shards, client=here)) == whole
 
 
+@pytest.mark.slow
 def test_a_parser_resumes_in_either_stage(here: Any, path: Path, tmp_path: Path) -> None:
     """An error in the first or in the second stage loses nothing: resume ends with the same bits."""
     shards = Shards.of_file(path, 2, format="conllu")
@@ -123,6 +125,7 @@ def test_a_parser_resumes_in_either_stage(here: Any, path: Path, tmp_path: Path)
         assert digests(fit(parser(resume=True, **settings), shards, client=here)) == whole
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("hears_interrupts")
 def test_ctrl_c_among_relations_keeps_both_stages(here: Any, path: Path) -> None:
     """Ctrl-C in the second stage ends it; the parser has its heads, and relations as far as they were learnt."""

@@ -91,6 +91,7 @@ def test_states_that_are_lost_are_made_again(
     assert runs == [0, 0, 1, 0, 1, 2, 3, 3, 4, 3, 4, 5, 6]
 
 
+@pytest.mark.slow
 def test_a_worker_that_missed_a_round_runs_that_one(
     here: Any, shards: Shards, bits: Callable[[str], str], runs: list[int]
 ) -> None:

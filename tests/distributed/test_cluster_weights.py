@@ -66,6 +66,7 @@ def shards(function: Any) -> Shards:
     return Shards.of_functions([partial(function, rows) for rows in HALVES])
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize(
     "trainer", [one if one in ("lbfgs", "n_slack", "oeg") else pytest.param(one, marks=pytest.mark.slow) for one in CERTIFIED]
 )
@@ -82,6 +83,7 @@ def test_a_weight_of_two_is_the_sample_twice(here: Any, trainer: str) -> None:
     assert plain.certificate_.primal != pytest.approx(models[0].certificate_.primal, rel=2e-2)
 
 
+@pytest.mark.slow
 def test_weights_of_tokens_count_as_on_one_machine(here: Any) -> None:
     """n-slack has the bits of `fit` with the same weights; the gap of bcfw is one about the same optimum."""
     for trainer in ("n_slack", "bcfw"):
@@ -125,6 +127,7 @@ def _rows(X: Any, y: Any) -> tuple[Any, Any]:
     return X, y
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("trainer", ["perceptron", "sgd", "mira", "pa"])
 def test_online_trainers_weigh_as_mixing_does_in_one_process(here: Any, trainer: str) -> None:
     """The rounds of a cluster give the weights of the same shards in one process, and others than without weights."""

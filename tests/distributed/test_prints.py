@@ -50,6 +50,7 @@ class Named(NamedTuple):
     nodes: int
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("bent", [2, 3])
 @pytest.mark.parametrize("what", BENT)
 def test_a_later_read_that_differs_is_an_error(here: Any, what: str, bent: int) -> None:

@@ -52,6 +52,7 @@ def test_interval_covers_the_truth() -> None:
     assert 165 <= held <= 195
 
 
+@pytest.mark.slow
 def test_p_value_equals_the_full_enumeration() -> None:
     """On nine sequences the p-value is the share of all 512 swaps that differ at least as much, up to chance."""
     gold, first = corpus(9, 1, 0.1)

@@ -99,6 +99,7 @@ def written(rng: random.Random, n: int, scheme: str) -> Labels:
     return labels
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("tags", ["OBI", "OI", "OBIES"])
 def test_lenient_equals_the_state_machine(tags: str) -> None:
     """On 1,500 random pairs of labellings a scheme, good and bad, the counts are those of a walk by the rules."""

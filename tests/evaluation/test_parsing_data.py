@@ -55,6 +55,7 @@ def _arguments(gold: Treebank) -> dict[str, list[list[str]]]:
     return {"forms": [s.forms for s in gold.sentences()], "upos": [s.upos for s in gold.sentences()]}
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("rules", ALL, ids=lambda rules: rules.name)
 def test_real_data(rules: ParsingRules, english: Treebank) -> None:
     """On real trees gold against gold is 1, and UAS is at least LAS whatever the predictions."""

@@ -134,6 +134,7 @@ def test_the_own_loss_example_brings_labels_closer(tmp_path: Path) -> None:
     assert 0 < distance < hamming
 
 
+@pytest.mark.slow
 def test_the_own_regulariser_example_keeps_to_its_domain(tmp_path: Path) -> None:
     """own_regulariser: no weight is negative, some would be, and the certified optimum is no smaller for it."""
     printed = run("own_regulariser.py", folder=tmp_path)
@@ -190,6 +191,7 @@ def test_every_example_is_tested_here() -> None:
     assert [name for name in EXAMPLES if f'run("{name}"' not in own] == []
 
 
+@pytest.mark.slow
 def test_five_papers_meet_in_one_model(tmp_path: Path) -> None:
     """five_papers: missing tags are completed, signs hold exactly, and the gap is closed to 1 %."""
     printed = run("five_papers.py", folder=tmp_path)

@@ -59,6 +59,7 @@ def test_notebooks_are_kept_without_outputs(name: str) -> None:
     assert not [cell.id for cell in notebook.cells if cell.cell_type == "code" and (cell.outputs or cell.execution_count)]
 
 
+@pytest.mark.slow
 def test_own_structure_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An oracle of one's own is checked, trained to its tolerance, explained and saved; training is one output in the cell."""
     found = executed("own_structure.ipynb", tmp_path, monkeypatch, None)

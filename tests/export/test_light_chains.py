@@ -67,6 +67,7 @@ def fitted(settings: dict[str, Any], X: list[Any], rng: np.random.Generator, fol
     return ChainLabeler(**settings).fit(X, [[LABELS[k] for k in rng.integers(5, size=len(x))] for x in X])
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.filterwarnings("ignore::structpred.errors.NoUpdateWarning")
 def test_labels_are_those_of_the_model(case: str, tmp_path: Path) -> None:
@@ -90,6 +91,7 @@ def test_labels_are_those_of_the_model(case: str, tmp_path: Path) -> None:
         assert [a.tolist() for a in found] == [a.tolist() for a in program.predict([x for x in new if len(x)])]
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.filterwarnings("ignore::structpred.errors.NoUpdateWarning")
 def test_features_are_those_of_the_model(case: str, tmp_path: Path) -> None:

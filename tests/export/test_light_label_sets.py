@@ -57,6 +57,7 @@ CASES = (
 )  # fmt: skip
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("case", CASES)
 def test_sets_are_those_of_the_model(case: str, tmp_path: Path) -> None:
     """Trained weights and whole numbers full of ties give the same sets, for arrays and for sparse matrices."""

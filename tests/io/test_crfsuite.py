@@ -93,6 +93,7 @@ _SCALE = st.floats(width=32, allow_nan=False, allow_infinity=False)
 _ITEM = st.tuples(_NAME, st.lists(st.tuples(_NAME, _SCALE), max_size=4))
 
 
+@pytest.mark.slow
 @given(sequences=st.lists(st.lists(_ITEM, min_size=1, max_size=4), min_size=1, max_size=4))
 def test_round_trip(tmp_path_factory: pytest.TempPathFactory, sequences: list[list[tuple[str, list[tuple[str, float]]]]]) -> None:
     """What is written reads back the same: any label, name and value, colons and backslashes included."""

@@ -79,6 +79,7 @@ def chunks(data_dir: Path) -> ColumnCorpus:
     return read_columns(data_dir / "conll2000" / "train.txt.gz", n_columns=3)
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("name", ["chunking", "ner", "pos"])
 @pytest.mark.parametrize("min_count", [1, pytest.param(3, marks=pytest.mark.slow)])
 def test_built_in_templates_equal_strings_on_real_sentences(chunks: ColumnCorpus, name: str, min_count: int) -> None:
@@ -106,6 +107,7 @@ def test_keys_that_would_overflow_are_ranked(chunks: ColumnCorpus, limit: int, m
     assert again.transform(part).indices.tolist() == made.transform(part).indices.tolist()
 
 
+@pytest.mark.slow
 def test_overflow_at_the_real_limit(chunks: ColumnCorpus) -> None:
     """Six words in one template overflow 62 bits unless ranked; nothing is lost or confused."""
     words = Template("six", tuple((0, k) for k in range(-3, 3)))
@@ -184,6 +186,7 @@ _TEMPLATE = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(
     train=_ROWS,

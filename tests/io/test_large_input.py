@@ -70,6 +70,7 @@ def test_names_that_are_numbers() -> None:
         names[4]
 
 
+@pytest.mark.slow
 def test_labels_that_are_numbers_of_examples(tmp_path: Path) -> None:
     """A table of labels out of all proportion to its file is refused before it is made."""
     for n, seen in ((20_000, "20,000"), (80_000, "65,537")):  # of a larger file not all is read
@@ -168,6 +169,7 @@ def test_many_short_items(data: bytes, tmp_path: Path) -> None:
     assert peak < 20 * len(data)
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("tabs", [False, True])
 @pytest.mark.parametrize("line", [b"", b"a", b"ab", b"a\r", b"a b\n", pytest.param(b"different", marks=pytest.mark.slow)])
 def test_many_short_lines_of_columns(line: bytes, tabs: bool, tmp_path: Path) -> None:
@@ -182,6 +184,7 @@ def test_many_short_lines_of_columns(line: bytes, tabs: bool, tmp_path: Path) ->
     assert peak < 20 * path.stat().st_size
 
 
+@pytest.mark.slow
 def test_very_many_examples_of_a_label(tmp_path: Path) -> None:
     """LIBSVM's text with a letter a line takes less than 20 times its size, and a megabyte."""
     read_libsvm_multilabel(saved(tmp_path, b"a 1:1\n"))  # imports
@@ -194,6 +197,7 @@ def test_very_many_examples_of_a_label(tmp_path: Path) -> None:
     assert (data.Y.shape, data.Y.all()) == ((50_000, 1), True)
 
 
+@pytest.mark.slow
 def test_a_treebank_of_problems(tmp_path: Path) -> None:
     """A file with a problem in each of very many short lines is refused before they are all told."""
     row = b"1\ta\t_\t_\t_\t_\t0\t_\t_\t_\n\n"
@@ -202,6 +206,7 @@ def test_a_treebank_of_problems(tmp_path: Path) -> None:
         validate_treebank(saved(tmp_path, row + b"\n" * 70_000))
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize(
     ("format", "data"),
     [

@@ -58,6 +58,7 @@ CLUS = [
 ]
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("known", CLUS, ids=lambda known: known[1])
 def test_clus_files(data_dir: Path, known: Any) -> None:
     """Rows, features and nodes of two real hierarchies; rows are closed under ancestors and hold what the text says."""

@@ -80,6 +80,7 @@ def test_no_letters(tmp_path: Path) -> None:
         _read(tmp_path, ["", ""])
 
 
+@pytest.mark.slow
 def test_letters_of_the_data_set(data_dir: Path) -> None:
     """The real file has its published numbers of letters, words and words per fold, and its rows as they stand."""
     path = data_dir / "ocr_letters" / "letter.data.gz"

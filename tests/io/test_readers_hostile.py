@@ -151,6 +151,7 @@ def _run(name: str, folder: Path, max_examples: int) -> None:
     any_input()
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("name", sorted(_READERS))
 def test_readers_raise_nothing_but_data_error(name: str, tmp_path: Path) -> None:
     """Whatever the bytes, a reader gives a whole corpus or DataError that begins with the file's name."""
@@ -204,6 +205,7 @@ def _run_objects(max_examples: int) -> None:
     any_objects()
 
 
+@pytest.mark.slow
 def test_objects_raise_nothing_but_data_error() -> None:
     """Whatever Python objects are given as sequences of tokens or of rows, they are used or refused with DataError."""
     _run_objects(200)

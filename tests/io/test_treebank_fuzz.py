@@ -182,6 +182,7 @@ def _run(max_examples: int) -> None:
     any_input()
 
 
+@pytest.mark.slow
 def test_treebanks_of_any_bytes() -> None:
     """Whatever the bytes: a whole treebank, or DataError; reader, stream and validator agree on every error and its line."""
     _run(300)

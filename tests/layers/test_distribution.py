@@ -50,6 +50,7 @@ def test_entropy_probabilities_and_the_k_best_are_those_of_enumeration(oracle, s
     np.testing.assert_allclose(np.exp(found.log_prob(outputs)), expected, rtol=1e-10)
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize(("oracle", "shapes"), CASES + DECISIONS)
 def test_samples_have_the_frequencies_of_enumeration(oracle, shapes):
     """Of 4,000 samples each output has its share to within 5 standard errors; the same seed draws the same ones."""

@@ -61,6 +61,7 @@ def test_surrogates_are_losses_of_scores(surrogate: ScoreSurrogate) -> None:
     np.testing.assert_allclose(surrogate.term(task, 2.0 * w, 1, 0.5).violation, values[1], rtol=1e-12)
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("surrogate", SURROGATES, ids=lambda one: type(one).__name__)
 def test_trainers_minimise_them(surrogate: ScoreSurrogate) -> None:
     """A quasi-Newton method, a bundle method and stochastic steps come to the same minimum, below that of zero weights."""

@@ -54,6 +54,7 @@ def test_there_are_plants_of_all_kinds() -> None:
     assert len(families()) == 11
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize(("name", "trainer"), FEW.items())
 def test_a_lie_of_each_family_is_not_proven(name: str, trainer: str) -> None:
     """One plant and one trainer: the run is named, or proves nothing, or what it proves is true."""
@@ -61,6 +62,7 @@ def test_a_lie_of_each_family_is_not_proven(name: str, trainer: str) -> None:
     assert not [said for said in ends(one, trainer).values() if said.startswith("false")]
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("one", cases([one for one in CONTROLS if one.name.startswith("Right") and one.family != "on workers"]))
 def test_a_right_component_is_believed(one: Plant) -> None:
     """No guard names a right component of a user's own, and its proof is true, under the first of its trainers."""

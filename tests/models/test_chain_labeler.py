@@ -65,6 +65,7 @@ def same_optimum(a: ChainLabeler, b: ChainLabeler) -> bool:
 TIGHT: dict[str, Any] = {"C": 0.1, "tol": 1e-4, "max_iter": 20000}
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("loss", ["hamming", LabelCosts([[0, 3, 1], [1, 0, 1], [2, 1, 0]])])
 @pytest.mark.parametrize("weight", [0, 2])
 def test_a_sample_weight_is_a_number_of_copies(weight: int, loss: Any) -> None:

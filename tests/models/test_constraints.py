@@ -75,6 +75,7 @@ def test_decoding_equals_the_best_of_those_allowed(name: str, trainer: str) -> N
     assert changed > 0
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("name", RULES)
 def test_training_under_constraints_is_that_of_the_listed_problem(name: str) -> None:
     """The CRF's objective and its optimality condition hold over the sequences allowed: expected counts from listing them."""
@@ -201,6 +202,7 @@ def test_too_few_lists_are_an_error(short: str) -> None:
         model.predict(X[:3], **{short: [None]})
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("name", RULES)
 def test_the_rules_are_saved_with_the_model(name: str, tmp_path: Path) -> None:
     """A loaded model predicts the same, which differs from what it would predict without the rules."""

@@ -74,6 +74,7 @@ def test_probabilities_survive_saving(trainer: str, tmp_path: Path) -> None:
         assert a.tobytes() == b.tobytes()
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("trainer", ["bcfw", "lbfgs"])
 @pytest.mark.parametrize("constraints", [None, "iob2"])
 def test_k_best_equal_listing(trainer: str, constraints: str | None) -> None:

@@ -149,6 +149,7 @@ def test_pruned_and_unlabelled_parsers_explain_too() -> None:
     assert {c.kind for c in parser.explain(X[1]).contributions} == {"arc"}
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [

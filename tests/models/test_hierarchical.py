@@ -69,6 +69,7 @@ def test_predictions_are_the_best_closed_outputs(name: str) -> None:
     assert (marginals[:, tree.edges[:, 0]] >= marginals[:, tree.edges[:, 1]] - 1e-12).all()
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("surrogate", ["margin", "slack"])
 @pytest.mark.parametrize("weights", ["uniform", "depth", "sibling", [1.0, 0.5, 2.0, 0.0, 3.0]], ids=str)
 def test_the_certificate_is_the_objective_over_closed_outputs(weights: Any, surrogate: str) -> None:

@@ -21,6 +21,7 @@ X = RNG.normal(size=(32, 2)) * 0.3 + np.array([[0.0, 0.0], [2.0, 2.0], [0.0, 2.0
 Y = np.where(CLUSTER < 2, "same", "other")
 
 
+@pytest.mark.slow
 def test_linear_states_separate_what_one_line_does_not() -> None:
     """Two states for each group find the clusters of the square; with one each the groups cannot be separated."""
     model = LatentSVM("linear", C=10.0).fit(X, Y)

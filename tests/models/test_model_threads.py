@@ -17,6 +17,7 @@ X, Y = random_corpus(0, 60, LABELS, iob2_valid)
 NEW = random_corpus(1, 50, LABELS, iob2_valid, longest=6)[0]
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("constraints", [None, "iob2"])
 @pytest.mark.parametrize("trainer", ["bcfw", "sgd", "mira", "perceptron", "oeg", "lbfgs"])
 def test_training_gives_the_same_bits(trainer: str, constraints: str | None) -> None:

@@ -46,8 +46,7 @@ OUTPUTS = np.array(list(itertools.product((0, 1), repeat=L)))
 def tables(model: MultiLabelMRF) -> tuple[np.ndarray, np.ndarray]:
     """Node weights (L, d + 1, 2) and pair tables (E, 2, 2), from the documented order."""
     n = model.n_labels_ * (model.n_features_in_ + 1) * 2
-    nodes = model.coef_[:n].reshape(model.n_labels_, -1, 2)
-    return nodes, model.coef_[n : n + 4 * len(model.edges_)].reshape(-1, 2, 2)
+    return model.coef_[:n].reshape(model.n_labels_, -1, 2), model.coef_[n : n + 4 * len(model.edges_)].reshape(-1, 2, 2)
 
 
 def score_of(model: MultiLabelMRF, x: np.ndarray, y: np.ndarray) -> float:
@@ -195,6 +194,7 @@ LEARNING = [*itertools.product(("bcfw", "sgd", "n_slack", "one_slack"), ("margin
 LEARNING += [(name, None) for name in ("perceptron", "mira", "oeg", "lbfgs")]
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize(("trainer", "surrogate"), LEARNING)
 def test_every_trainer_learns(trainer: str, surrogate: str | None) -> None:
     """Margin and slack rescaling, or a trainer's own loss: new rows are mostly right, and there is a row of history a pass."""

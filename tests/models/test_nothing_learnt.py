@@ -51,6 +51,7 @@ def test_an_objective_above_that_of_zero_warns() -> None:
         fitted(NOISE, trainer=SGD(averaged=False), C=1e4, max_iter=1)
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("trainer", [name for name, kind in trainers().items() if kind.requires == ("argmax",)])
 def test_a_usual_fit_is_silent(trainer: str) -> None:
     """No trainer of any oracle warns at its default number of passes."""
@@ -87,6 +88,7 @@ def test_a_search_goes_up_to_the_passes_of_the_trainer() -> None:
     assert max(trial.passes for trial in found.trials) == 200
 
 
+@pytest.mark.slow
 def test_slack_rescaling_without_a_trainer() -> None:
     """It is corrective under 1/2 |w|^2 where all is known, and bcfw where corrective does not fit."""
     assert to_bundle(fitted(surrogate="slack")).header["trainer"] == "corrective"

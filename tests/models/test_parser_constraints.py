@@ -50,6 +50,7 @@ def allowed_trees(n: int, fixed: Any, forbidden: Any, **kind: bool) -> list[tupl
     ]
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("name", ["plain", "projective", "pruned"])
 @pytest.mark.parametrize(
     "kind", [{}, {"projective": True}, {"projective": False}, {"single_root": False}, {"projective": True, "single_root": False}]

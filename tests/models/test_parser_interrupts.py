@@ -115,6 +115,7 @@ def test_a_new_run_forgets_the_second_stage_of_an_earlier_one(tmp_path: Path) ->
     assert [path.name for path in tmp_path.iterdir()] == ["run.ckpt"]
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize(
     "other",
     [

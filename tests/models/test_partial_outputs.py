@@ -33,6 +33,7 @@ def partly(y, share=0.4, seed=1):
     return found
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("settings", [{}, {"trainer": "lbfgs"}, {"trainer": "one_slack"}])
 def test_matchings_that_are_known_in_part(settings):
     """Both ways learn matchings from some of their rows; what is wholly known trains as before, to the last bit."""
@@ -122,6 +123,7 @@ class WholeParts:
         return PartCosts(0.0, costs)
 
 
+@pytest.mark.slow
 def test_the_log_loss_asks_no_loss_for_costs():
     """An own loss without allowed_costs trains on outputs known in part with the log loss, as Hamming does; margins name it."""
     rng = np.random.default_rng(0)

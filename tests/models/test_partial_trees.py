@@ -15,6 +15,7 @@ def partly(trees, share=0.3, seed=0):
     return [[(None, None) if rng.random() < share else arc for arc in tree] for tree in trees]
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("settings", [{}, {"trainer": "lbfgs"}, {"prune": 4, "projective": False}])
 def test_both_ways_learn_from_the_heads_that_are_known(settings):
     """With 30 % of the heads missing the parser does as well as with all, on this small language; the optimum is local."""

@@ -37,6 +37,7 @@ def test_without_a_cap_it_is_a_support_vector_machine(kernel: Any) -> None:
     assert not model.discarded_.any()
 
 
+@pytest.mark.slow
 def test_it_discards_flipped_outliers() -> None:
     """With a fifth of the labels wrong and far away it separates the rest, where the machine with the hinge loss does not."""
     X, y, truth = outliers()

@@ -33,6 +33,7 @@ OBJECTS = {
 }
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("name", OBJECTS)
 @pytest.mark.filterwarnings("ignore::structpred.errors.NoUpdateWarning")
 def test_a_loaded_model_trains_the_same_again(name: str, tmp_path: Path) -> None:

@@ -221,6 +221,7 @@ def test_zero_that_the_regulariser_wants_is_not_blamed_on_signs() -> None:
         fitted("own", {"a": -1, "b": 1}, regulariser=L1(100.0), max_iter=30)
 
 
+@pytest.mark.slow
 def test_signs_beside_a_regulariser_by_its_name() -> None:
     """Multiple kernels and l1, in batch and online: exact signs, bounds, which of them bind, and groups in the report."""
     for trainer, regulariser in (("bcfw", "mkl"), ("corrective", "mkl"), ("online_mkl", None), ("corrective", L1(0.01))):

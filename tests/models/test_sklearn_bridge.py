@@ -71,6 +71,7 @@ def fresh(code: str, *first: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_models_of_structures_load_no_scikit_learn() -> None:
     """Importing and making them loads neither scikit-learn nor numba nor SciPy."""
     code = f"import sys\nfrom structpred.models import {MODELS}, load\nChainLabeler().get_params()\nprint(*sys.modules)"

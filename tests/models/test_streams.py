@@ -15,6 +15,7 @@ from structpred.models import ChainLabeler
 from structpred.trainers.running import stream
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("trainer", ONLINE)
 @pytest.mark.usefixtures("hears_interrupts")
 def test_an_interrupted_stream_goes_on_exactly(trainer: str, tmp_path: Path) -> None:

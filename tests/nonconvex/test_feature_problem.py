@@ -43,6 +43,7 @@ def test_its_inner_problem_is_the_one_with_the_kernel_of_the_features() -> None:
         np.testing.assert_allclose(full @ p.weights(found), found.h, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_the_default_solver_starts_from_some_of_the_points() -> None:
     """Two moons of 800 points with 100 landmarks: the labels of 150 of them lead to those of all, in a small budget."""
     Z, truth, y = features_of_moons(800, 100)

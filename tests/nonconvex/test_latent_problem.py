@@ -86,6 +86,7 @@ def test_the_function_is_convex_and_has_the_gradient() -> None:
     assert (p.gradient(p.solve(a, tol=1e-12)) * way).sum() == pytest.approx((behind - ahead) / 2e-5, abs=1e-3)
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("seed", range(3))
 def test_branch_and_bound_is_best_of_all_states(seed: int) -> None:
     """The proven optimum is that of enumeration; cut short it says local, with a bound below; others never go below it."""
@@ -116,6 +117,7 @@ def test_objectives_only_fall_and_states_are_of_the_group(solver: Any) -> None:
     assert found.level == "local"
 
 
+@pytest.mark.slow
 def test_pdm_reaches_the_proven_optimum() -> None:
     """Where branch and bound closes, on ten random problems, the probes reach its optimum at least nine times."""
     hits = 0

@@ -28,6 +28,7 @@ PROVEN = [
 ]  # fmt: skip
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize(("n", "C2", "s2", "balance", "seed", "optimum", "error"), PROVEN)
 def test_branch_and_bound_proves_the_optimum(
     n: int, C2: float, s2: float, balance: bool, seed: int, optimum: float, error: float
@@ -79,6 +80,7 @@ def test_branch_and_bound_stops_at_any_time() -> None:
     assert within.n_inner < 3000
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("name", solvers())
 def test_every_solver_keeps_its_promises(name: str) -> None:
     """Labels within the balance whose own optimum is the objective, a falling history, a true bound; the same seed, the same."""
@@ -105,6 +107,7 @@ def test_every_solver_works_without_balance_and_without_unlabelled_points(name: 
     assert resolve_solver(name).solve(done).level == "global"
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize(("n", "C2", "s2", "optimum"), [(16, 1.0, 0.1, 4.0348), (40, 10.0, 0.1, 6.9154)])
 def test_pdm_reaches_the_optimum(n: int, C2: float, s2: float, optimum: float) -> None:
     """From random labels, without branch and bound over all of them: in three runs of three."""
@@ -124,6 +127,7 @@ def test_pdm_reaches_the_optimum_in_eighteen_of_twenty_runs(n: int, C2: float, s
     assert sum(PDM().solve(p, run).objective <= optimum * (1.0 + 1e-4) for run in range(20)) >= 18
 
 
+@pytest.mark.slow
 def test_the_degree_trades_time_for_quality() -> None:
     """Doubling m never makes the labels of a run worse and never takes fewer inner problems; in the mean it makes them better."""
     objectives, inner = [], []

@@ -36,6 +36,7 @@ SETTINGS = [
 ]  # fmt: skip
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("regulariser", SETTINGS, ids=lambda r: f"{type(r).__name__} {[str(x)[:20] for x in vars(r).values()]}")
 def test_other_settings_keep_the_contract(regulariser) -> None:
     """The ends of their ranges, hierarchies and groups that cross, sums, the sum of a sum, with an empty group of weights."""

@@ -62,6 +62,7 @@ def test_fenchel_and_young(loss: MulticlassLoss) -> None:
         assert loss.conjugate(2.0 * np.eye(len(z))[y] - np.full(len(z), 2.0 / len(z)), y) == np.inf
 
 
+@pytest.mark.mostly_slow
 @each_loss
 def test_a_column_step_is_the_best_one(loss: MulticlassLoss) -> None:
     """No other dual variable, reached by steps, has a larger value of the dual's lower bound, for any curvature."""

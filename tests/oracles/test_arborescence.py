@@ -34,6 +34,7 @@ def check_best(theta, n, single_root, exact):
         assert theta[arcs].sum() == pytest.approx(best, abs=0.0 if exact else 1e-9 * max(1.0, np.abs(best)))
 
 
+@pytest.mark.mostly_slow
 @ROOTS
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n", range(1, 7))

@@ -24,6 +24,7 @@ def check_list(theta, found, wanted):
     assert len({y.tobytes() for y in found}) == len(found)
 
 
+@pytest.mark.mostly_slow
 @ROOTS
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n", range(1, 6))
@@ -66,6 +67,7 @@ def by_forbidding_arcs(oracle, theta, n, k):
     return np.array(values)
 
 
+@pytest.mark.mostly_slow
 @ROOTS
 @pytest.mark.parametrize("kind", ["random", "ties", "some forbidden", "wide"])
 @pytest.mark.parametrize("n", [8, 13, 25])

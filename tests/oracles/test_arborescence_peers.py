@@ -25,6 +25,7 @@ def padded(theta, n):
     return matrix
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("low", range(10, 160, 15))
 def test_the_score_of_ufal(decode, low) -> None:
     """110 random matrices a case, 1,100 in all, n = 10..160: the same score, and almost always the same tree."""

@@ -35,6 +35,7 @@ def question(rng: np.random.Generator, kind: str, counts: np.ndarray) -> tuple[n
     return scores, A, b
 
 
+@pytest.mark.mostly_slow
 @SINGLE
 @pytest.mark.parametrize("kind", ["real", "whole", "equal", "forbidden"])
 def test_best_of_all_trees(single_root: bool, kind: str) -> None:

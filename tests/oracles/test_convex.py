@@ -72,6 +72,7 @@ def test_labels_are_the_parts_without_functions_of_ones_own() -> None:
         oracle.parts(np.array([4]), (2,))
 
 
+@pytest.mark.slow
 def test_values_agree_with_an_independent_solver() -> None:
     """Linear sets: the values with and without constraints are SciPy's; None where nothing is left."""
     rng, oracle, n_none = np.random.default_rng(1), ConvexOracle(boxed, example_shapes=[(4,)]), 0
@@ -147,6 +148,7 @@ def test_described_once_for_each_kind_of_question() -> None:
     assert len(oracle._kept.programs) == KEPT
 
 
+@pytest.mark.slow
 def test_threads_and_pickles_give_the_same() -> None:
     """Two threads over one oracle, and a copy in another process's way, answer as one thread does."""
     oracle = ConvexOracle(assignments, example_shapes=[(3,)], rounding=columns)

@@ -37,6 +37,7 @@ def test_portfolios_are_those_of_the_published_problem() -> None:
         assert w @ returns == pytest.approx(best_return(returns, DATA.shape), rel=1e-6, abs=1e-7)
 
 
+@pytest.mark.slow
 def test_a_model_of_returns_loses_what_cvxpy_says() -> None:
     """Trained by SPO+, a model loses less on new data than one that knows the means; its regrets are those of cvxpy."""
     train, test = DATA.rows(slice(40)), DATA.rows(slice(40, None))

@@ -64,6 +64,7 @@ def test_no_answer_is_lost_among_many_questions() -> None:
             assert score(found, scores, shape) >= float((counts @ scores)[allowed].max()) - 1e-9
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("kind", ["real", "whole", "narrow"])
 def test_constraints_are_kept_as_float64_computes_them(kind: str) -> None:
     """Limits that a sum meets exactly, or misses by one unit in the last place, are told apart."""

@@ -66,6 +66,7 @@ def test_forbidden_edges_are_left_out() -> None:
             oracle.argmax(np.where(np.arange(6) < 2, FORBIDDEN, scores), (4,))
 
 
+@pytest.mark.slow
 def test_models_of_large_tours_are_trained() -> None:
     """A model of tours of 22 nodes is trained by SPO+, and its loss is a bound of each regret."""
     data = travelling_salesman_data(4, n_nodes=22, degree=4, noise=0.5, seed=1)

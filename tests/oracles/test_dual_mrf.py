@@ -26,6 +26,7 @@ def instance(rng: np.random.Generator, kind: int) -> tuple[Shape, np.ndarray]:
     return shape, forbid_some(rng, scores, 0.12) if kind >= 2 else scores
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("kind", range(4))
 def test_the_bound_is_not_below_the_lp_and_the_labels_are_allowed(kind: int) -> None:
     """400 random instances, forbidden scores and ties among them: LP <= bound, and the labels' score is a real one."""

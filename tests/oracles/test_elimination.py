@@ -25,6 +25,7 @@ def _cycle(n: int, k: int) -> Shape:
     return graph_shape(n, k, [(i, (i + 1) % n) for i in range(n)])
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.3])
 def test_random_graphs(share: float) -> None:
     """Best score, log Z and marginals on 400 graphs, sparse to complete, connected or not, without and with forbidden parts."""
@@ -62,6 +63,7 @@ def test_larger_graphs(shape: Shape) -> None:
     assert ORACLE.log_partition(scores, shape) == pytest.approx(eliminated(shape, scores, logsumexp), abs=1e-9)
 
 
+@pytest.mark.slow
 def test_forests_as_by_dynamic_programming() -> None:
     """On forests all answers are TreeMRF's, and a path of 20,000 nodes needs no recursion."""
     rng = np.random.default_rng(2)
@@ -155,6 +157,7 @@ def test_ties_go_to_the_same_output() -> None:
     np.testing.assert_array_equal(EliminationMRF().argmax(scores, shape), first)
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize(
     ("shape", "words"),
     [

@@ -46,6 +46,7 @@ def test_agrees_with_the_oracle_it_wraps(kind: type[Oracle]) -> None:
             assert a == pytest.approx(b, abs=1e-12)
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("size", [0.3, 1.0, 30.0])
 def test_projection_satisfies_the_variational_inequality(kind: type[Oracle], size: float) -> None:

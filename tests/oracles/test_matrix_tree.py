@@ -94,6 +94,7 @@ def test_the_number_of_trees() -> None:
         assert matrix_tree(np.zeros(n * (n + 1)), n, True)[0] == pytest.approx((n - 1) * np.log(n), rel=1e-13, abs=1e-12)
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("single_root", [True, False])
 @pytest.mark.parametrize("forbidden", [0.0, 0.2, 0.5])
 @pytest.mark.parametrize("scale", [0.0, 1.0, 30.0, 200.0, 1e4, 1e6])

@@ -17,6 +17,7 @@ def _score(scores: np.ndarray, labels: np.ndarray, shape: tuple[int, ...]) -> fl
     return float(scores[ORACLE.parts(labels, shape)].sum())
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("share", [0.0, 0.15])
 def test_a_thousand_random_forests(share: float) -> None:
     """Best score, log Z, marginals, k best and best per loss on 700 forests, without and with forbidden parts."""
@@ -147,6 +148,7 @@ def test_a_forbidden_tree_makes_the_forest_infeasible() -> None:
     assert ORACLE.kbest(scores, shape, 3) == []
 
 
+@pytest.mark.slow
 def test_a_very_deep_tree() -> None:
     """A path of 50,000 nodes needs no recursion; neighbours that must differ do."""
     n = 50_000

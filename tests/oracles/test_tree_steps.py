@@ -194,6 +194,7 @@ def test_random_fields_end_with_the_same_weights(kind: str, rules: str) -> None:
         assert results[0].certificate.primal == pytest.approx(results[1].certificate.primal, rel=1e-12)
 
 
+@pytest.mark.mostly_slow
 @every_kind
 @pytest.mark.parametrize("rules", RULES)
 def test_sweeps_agree_with_the_steps(kind: str, rules: str) -> None:

@@ -119,6 +119,7 @@ def test_all_best_assignments_have_the_exact_score(data_dir: Path) -> None:
     assert sum(not instance.paired for instance in instances) == 12
 
 
+@pytest.mark.slow
 def test_reference_assignments_have_their_score(data_dir: Path) -> None:
     """The pairwise instances without exact answers: the repository's assignment has the score of the table of answers."""
     for instance in uai_instances(data_dir, exact=False):
@@ -137,6 +138,7 @@ def test_the_problems_have_the_exact_answers(data_dir: Path, name: str) -> None:
     assert log_z == pytest.approx(instance.exact_log_z, abs=1e-6)
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("kind", [EnumerationMRF, TreeMRF])
 def test_exact_oracles_reach_the_exact_score_given_the_rest(data_dir: Path, kind: type[Oracle]) -> None:
     """All 12 pairwise instances, most nodes held at the best assignment: over the others the oracle finds exact_max to 1e-6.
@@ -209,6 +211,7 @@ def test_elimination_beside_the_official_partition_functions(data_dir: Path, nam
     assert log10_z == pytest.approx(float(_answers(data_dir, name)["official_log10PR"]), rel=6e-6)
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("name", ["Alchemy_11", "CSP_12", "Pedigree_12", "Promedus_15", "Promedus_34", "Segmentation_11"])
 def test_marginals_beside_the_reference(data_dir: Path, name: str) -> None:
     """The marginals of the model's variables are the reference's to the digits given."""

@@ -60,6 +60,7 @@ def worst_gap(corners, point, mu):
     return float(((corners - mu) @ scores).max()), max(1.0, float((corners @ np.abs(scores)).max()))
 
 
+@pytest.mark.mostly_slow
 @every_case
 @pytest.mark.parametrize("scale", [0.0, 0.1, 1.0, 10.0])
 def test_it_is_the_solution_of_the_quadratic_program(oracle, shape, scale) -> None:
@@ -72,6 +73,7 @@ def test_it_is_the_solution_of_the_quadratic_program(oracle, shape, scale) -> No
         assert np.linalg.norm(point - mu) <= np.linalg.norm(point - other) + 1e-9
 
 
+@pytest.mark.mostly_slow
 @every_case
 @pytest.mark.parametrize(("t", "exact"), [(1e4, 1e-6), (1e6, 1e-5)])
 def test_far_points_go_to_a_face(oracle, shape, t, exact) -> None:
@@ -85,6 +87,7 @@ def test_far_points_go_to_a_face(oracle, shape, t, exact) -> None:
         np.testing.assert_allclose(mu, by_quadratic_program(face, x), atol=exact)
 
 
+@pytest.mark.mostly_slow
 @every_case
 @pytest.mark.parametrize("scale", [1e-6, 0.03, 1.0, 30.0, 1e6, 1e12])
 def test_no_vertex_is_any_better(oracle, shape, scale) -> None:

@@ -199,6 +199,7 @@ OPERATORS = {
 every_operator = pytest.mark.parametrize("operator", OPERATORS.values(), ids=OPERATORS)
 
 
+@pytest.mark.mostly_slow
 @every_operator
 def test_it_keeps_its_contract(operator) -> None:
     """It is the argmin, firmly non-expansive, the identity for step 0, and agrees with its conjugate and Moreau's identity."""

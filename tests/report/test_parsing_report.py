@@ -138,6 +138,7 @@ def test_places_belong_to_sentences() -> None:
         parsing_report(replace(contents(), places=["line 1"]))
 
 
+@pytest.mark.slow
 def test_real_data(data_dir: Path) -> None:
     """The page of a real non-projective treebank is written, with its non-projective arcs, and is not large."""
     bank = read_treebank(data_dir / "ud_ancient_greek_perseus" / "grc_perseus-ud-test.conllu.gz").take(range(200))

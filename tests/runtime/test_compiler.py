@@ -69,6 +69,7 @@ def shifted(values, out):
     out[0] = values[-1]
 
 
+@pytest.mark.slow
 def test_a_slice_may_be_copied() -> None:
     """Assigning one slice to another compiles, alone and inside another kernel, and holds no reference afterwards."""
 
@@ -107,6 +108,7 @@ def test_a_kernel_works_alike_for_python_and_for_other_kernels() -> None:
     assert (out == 2.0 * values).all()
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("kernel", [doubled, quadrupled])
 def test_borrowed_arrays_are_not_counted(kernel: Any) -> None:
     """A kernel that makes no array holds no reference when it is done, and counts none on the way."""
@@ -125,6 +127,7 @@ def test_a_view_that_is_returned_keeps_its_array() -> None:
     assert part.tolist() == np.arange(99_990.0, 100_000.0).tolist()
 
 
+@pytest.mark.slow
 def test_arrays_made_inside_are_released() -> None:
     """Arrays that a kernel makes, by calls, operations or lists of indices, are released, and those of the caller are not."""
     from numba.core.runtime import _nrt_python, rtsys
@@ -153,6 +156,7 @@ def larger_of(first, second, out):
     out[0] = one_of(first, second, first[0] > second[0])[0]
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("kernel", [doubled, quadrupled, part_of, copy_of, sum_of_copies, first_of, one_of, larger_of])
 def test_what_borrows_is_told_apart(kernel: Any) -> None:
     """The analysis that marked kernels have to pass lets those pass that only write into arrays, and no other."""
@@ -191,6 +195,7 @@ print(compiled_kernels(), "numba.np.linalg" in sys.modules)
 """
 
 
+@pytest.mark.slow
 def test_a_kernel_from_the_cache_needs_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first process compiles a kernel; the second takes it from the cache without loading what compilation needs."""
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))

@@ -223,6 +223,7 @@ def foreign(path: Path) -> None:
     kernel_cache.write(path, fresh_kernel()._cache._stamp(), b"no pickle")
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("damage", [cut, empty, zeroed, flipped, foreign])
 def test_a_damaged_file_is_compiled_again_and_replaced(
     folder: Path, damage: Callable[[Path], None], caplog: pytest.LogCaptureFixture

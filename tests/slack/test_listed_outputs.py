@@ -99,6 +99,7 @@ def test_lists_that_cannot_be_the_best_are_refused(fault: str) -> None:
         TaskProblem(task, w, 3).kbest(1e-3, 8)
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("size", [0.1, 1.0, 5.0])
 def test_all_outputs_or_the_k_best_give_the_maximum(size: float) -> None:
     """At random scores and losses: exact by listing; lists of 8 to 64 give a bound that holds and, on these, the maximum."""

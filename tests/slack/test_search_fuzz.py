@@ -75,6 +75,7 @@ def test_exact_searches_equal_enumeration() -> None:
         exact_run(rng, seed)
 
 
+@pytest.mark.slow
 def test_bounds_hold_however_a_search_ends() -> None:
     """400 random sets, every search, exact and inexact answers: the bound is never below the best output."""
     rng = np.random.default_rng(1)

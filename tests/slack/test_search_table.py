@@ -134,6 +134,7 @@ def test_sarawagi_decides_by_the_bound(name: str) -> None:
         assert search(Points(h, g), "sarawagi", threshold=0.5 * phi).phi > 0.5 * phi
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("seed", range(12))
 def test_sarawagi_searches_where_its_paper_says(seed: int) -> None:
     """The queries come within one per cent of the lam that minimises F'(lam) = max (h + lam g) - 2 sqrt(xi lam)."""

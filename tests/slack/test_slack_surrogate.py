@@ -28,6 +28,7 @@ def weights(task: Any, seed: int, size: float = 0.4) -> np.ndarray:
     return size * np.random.default_rng(seed).normal(size=task.dim)
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("name", TASKS)
 @pytest.mark.parametrize("scale", [1.0, 0.3])
 def test_steps_are_pieces_of_the_hinge(name: str, scale: float) -> None:
@@ -211,6 +212,7 @@ def test_proof_is_claimed_only_where_bounds_hold() -> None:
     assert "an estimate, not a proof" in str(results[0].certificate)
 
 
+@pytest.mark.slow
 def test_a_task_of_three_functions_is_trained() -> None:
     """Losses that do not split over parts: plain queries and a gap that is valid; what needs more is refused."""
     rng, eye = np.random.default_rng(0), np.eye(3)

@@ -31,6 +31,7 @@ def true_primal(task: Task, w: Any, lam: float) -> float:
     return float(lam / 2 * np.asarray(w, float) @ np.asarray(w, float) + p @ hinges(task, w))
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("name", ["chains", "matchings by constraints"])
 def test_bcfw_reaches_the_optimum(name: str) -> None:
     """Primal and dual meet at the optimum of the quadratic program over all outputs."""
@@ -80,6 +81,7 @@ def test_block_gaps_add_up_to_the_duality_gap(method: str) -> None:
     assert primal == pytest.approx(true_primal(task, state.weights.v, 0.3), abs=1e-10)
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("method", ["hull", "bisecting", "binary"])
 def test_gaps_of_plain_searches_do_not_lie(method: str) -> None:
     """Searches that miss outputs: the gap reported is never below the true one, while the gap of what was found is, somewhere."""
@@ -145,6 +147,7 @@ def test_chain_labeler_reaches_the_enumerated_optimum() -> None:
     assert np.abs(margin.coef_ - model.coef_).max() > 0.02  # another objective
 
 
+@pytest.mark.slow
 def test_chain_labeler_with_rules_weights_and_files(tmp_path: Path) -> None:
     """Constraints, token weights, prediction, saving and a second fit work as with any other surrogate."""
     X = [[{"w": w} for w in s.split()] for s in ("the cat sat", "a dog ran off", "the dog sat")]
@@ -181,6 +184,7 @@ def test_a_resumed_run_ends_at_the_same_weights(tmp_path: Path) -> None:
     assert resumed.weights.tobytes() == whole.weights.tobytes()
 
 
+@pytest.mark.slow
 def test_structured_predictor_takes_the_name() -> None:
     """Matchings, by plain queries: a valid certificate, and the labels are learnt."""
     rng = np.random.default_rng(0)

@@ -165,6 +165,7 @@ def test_forbidden_outputs_are_not_found() -> None:
     assert search(TaskProblem(two, w, 0), "angular").phi == 0.0
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("name", TASKS)
 def test_auto_search_equals_enumeration(name: str) -> None:
     """The best search that the oracle allows: exact where it says so, and a bound that always holds."""
@@ -222,6 +223,7 @@ def test_losses_with_a_common_divisor_are_counted_in_it() -> None:
     assert set(asked) == {1.0}
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("size", [0.2, 0.4, 1.0])
 def test_trees_give_a_valid_certificate(size: float) -> None:
     """Dependency trees by plain queries: the bound always holds, "exact" is said of maxima only, and both cases occur."""

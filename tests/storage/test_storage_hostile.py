@@ -203,12 +203,14 @@ def test_hostile_tensors(path: Path, good: bytes, guard: Guard, name: str) -> No
     assert bounded(path, signed(envelope(), HOSTILE_TENSORS[name], b"{}"), guard) is None
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("name", HOSTILE_HEADERS)
 def test_hostile_headers(path: Path, good: bytes, guard: Guard, name: str) -> None:
     """Ambiguous, deep, endless or non-finite JSON is refused, with right checksums too."""
     assert bounded(path, signed(HOSTILE_HEADERS[name], NOTHING, b"{}"), guard) is None
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("name", HOSTILE_TEXTS)
 def test_hostile_texts(path: Path, good: bytes, guard: Guard, name: str) -> None:
     """Name tables of any other shape, or too many for the memory, are refused, with right checksums too."""

@@ -65,6 +65,7 @@ def test_losses_keep_the_contract(name: str) -> None:
     assert report.checked["no output costs less than 0"] > 10
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize(("name", "margin", "slack"), [
     (name, MARGIN_TRAINERS[k % 8], MARGIN_TRAINERS[(k + 4) % 8]) for k, name in enumerate(MAKERS)
 ])  # fmt: skip
@@ -118,6 +119,7 @@ def test_lists_of_the_best_close_the_gap_too() -> None:
     assert found[1].certificate_.dual <= optimum("grid", "slack", LAM) * (1 + 1e-6)
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize(("name", "trainer", "kind"), [
     (name, MARGIN_TRAINERS[(3 * k + 5) % 8], ("margin", "slack")[k % 2]) for k, name in enumerate(MAKERS)
 ])  # fmt: skip
@@ -144,6 +146,7 @@ def live(made: Case, trainer: str, kind: str, tmp_path: Path) -> float:
     return float(model.score(made.X, made.y))
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("trainer", MARGIN_TRAINERS)
 def test_three_classes_by_callbacks(trainer: str, tmp_path: Path) -> None:
     """A loss that is no sum over parts, by every trainer, margin and slack: bounds hold, held-out scores, a run cut in two."""

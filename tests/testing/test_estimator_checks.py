@@ -19,6 +19,7 @@ def passes(estimator: object) -> None:
     assert len(report.named("passed")) >= 30, str(report)
 
 
+@pytest.mark.slow
 def test_chain_labeler_passes() -> None:
     """ChainLabeler with its default trainer."""
     passes(ChainLabeler(max_iter=3))
@@ -147,6 +148,7 @@ BROKEN = [
 ]
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize(("kind", "name"), BROKEN, ids=lambda value: value if isinstance(value, str) else value.__name__)
 def test_a_broken_estimator_is_caught(kind: type, name: str) -> None:
     """The check that is about the fault fails, and passes for the estimator without it."""

@@ -70,6 +70,7 @@ def penalised(value: Scalar) -> Any:
     return net.weight.grad
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("kind", TWICE)
 @pytest.mark.parametrize("program", [hessian, penalised])
 def test_second_derivatives_are_those_of_plain_torch(kind: str, program: Callable[[Scalar], Any]) -> None:

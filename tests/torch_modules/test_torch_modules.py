@@ -120,6 +120,7 @@ def test_types_and_forms_come_back_as_they_went_in(dtype):
     assert SparseMAPLoss(oracle)(rows, shapes=shapes, gold=[[0], [1]]).dtype == kind
 
 
+@pytest.mark.slow
 def test_nested_tensors_carry_ragged_batches():
     """A nested tensor with a component an instance gives a nested tensor, and gradients flow to its components."""
     from structpred.torch import SparseMAP

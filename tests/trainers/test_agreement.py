@@ -68,6 +68,7 @@ ONLY_ON = {"sdca": ("binary",)}
 CASES = [(name, solver) for name in PROBLEMS for solver in SOLVERS if name in ONLY_ON.get(solver, PROBLEMS)]
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize(("name", "solver"), CASES)
 def test_solvers_agree_on_the_optimum(name: str, solver: str) -> None:
     """The primal is within 1e-6 of the optimum at the end, and never below it, the dual never above it, at every check."""

@@ -7,6 +7,7 @@ from structpred.trainers.blocks.arena import Arena
 from structpred.trainers.states import flatten, rebuild
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("seed", range(5))
 def test_a_thousand_random_stores(seed) -> None:
     """After each of many stores all blocks are as a dictionary of arrays has them; memory stays within a small multiple."""

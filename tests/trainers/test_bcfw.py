@@ -45,6 +45,7 @@ def test_every_variant_nears_the_optimum(trainer) -> None:
     assert result.certificate.gap <= 1e-3 * result.certificate.primal
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("trainer", BCFWS)
 @pytest.mark.parametrize("structure", TASKS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

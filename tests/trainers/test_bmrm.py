@@ -33,6 +33,7 @@ def test_the_lower_bound_is_met_exactly() -> None:
     assert [row.printed for row in table.rows[1:]] == pytest.approx([0.0] * 6, abs=1e-12)
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("regulariser", [L2(), Groups(), L1(0.2), NonNegative()], ids=lambda r: type(r).__name__)
 @pytest.mark.parametrize("lam", [1.0, 0.03])
 def test_no_run_takes_more_iterations_than_theorem_5_says(regulariser, lam) -> None:
@@ -67,6 +68,7 @@ def test_bmrm_ends_at_the_optimum_of_the_quadratic_program(name: str) -> None:
     np.testing.assert_allclose(result.weights, w, atol=2e-3)
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("trainer", ["bmrm", "ls-bmrm"])
 @pytest.mark.parametrize("surrogate", [MarginRescaling(), SlackRescaling()], ids=["margin", "slack"])
 def test_bounds_hold_at_every_pass(trainer: str, surrogate) -> None:
@@ -107,6 +109,7 @@ def test_linear_tasks_are_one_fused_pass() -> None:
 REGULARISERS = [Groups(), NonNegative(), Mixed(), L1(0.2), Adapting()]
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("name", ["bmrm", "ls-bmrm", "one-slack", "n-slack", "pragam"])
 @pytest.mark.parametrize("regulariser", REGULARISERS, ids=lambda r: type(r).__name__)
 def test_planes_take_every_dual_map(regulariser, name) -> None:

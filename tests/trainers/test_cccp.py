@@ -32,6 +32,7 @@ def objective(task, sets, w, lam):
     return total
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("trainer", [BCFW(averaged=False), OneSlackCuttingPlane(), SGD()], ids=lambda t: t.name)
 @pytest.mark.parametrize("name", STRUCTURES)
 def test_rounds_lower_the_objective(name, trainer):

@@ -123,6 +123,7 @@ def test_death_at_every_step(number: int, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("number", range(SAVE - 2, 2 * SAVE - 2))
 def test_failure_at_every_step(number: int, tmp_path: Path) -> None:
     """Where a step of the second checkpoint fails, a warning says so, the run ends as ever, and the next checkpoint is good."""
@@ -140,6 +141,7 @@ def test_failure_at_every_step(number: int, tmp_path: Path) -> None:
     assert ending(run(broken, resume=True), broken) == expected
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("number", range(SAVE - 2, 2 * SAVE - 2))
 def test_what_a_failed_checkpoint_leaves(number: int, tmp_path: Path) -> None:
     """Where every write fails from some step of the second checkpoint on, what is there resumes to the same end."""
@@ -159,6 +161,7 @@ def test_what_a_failed_checkpoint_leaves(number: int, tmp_path: Path) -> None:
         assert ending(run(broken, resume=True), broken) == expected
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("trainer", ALL)
 def test_half_of_the_newest_checkpoint(trainer: str, tmp_path: Path) -> None:
     """A newest checkpoint cut in half gives way to the one before with a warning, for every trainer; the end is the same."""

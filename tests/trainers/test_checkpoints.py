@@ -267,6 +267,7 @@ def test_weights_are_looked_at_without_a_checkpoint_too(trainer: str, lam: float
         train(made, TRAINERS[trainer](), RunSettings(max_iter=2))
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize(
     ("name", "value"),
     [

@@ -68,6 +68,7 @@ TASKS = {
 }
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("n_shards", [2, 5, 8])
 @pytest.mark.parametrize(
     ("structure", "name", "sigma"),
@@ -198,6 +199,7 @@ def test_weights_of_few_shards_are_moved_further() -> None:
     assert (by_row > plain).all()
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("make", [lambda: chain_task(4, n=6, longest=3), lambda: multiclass_task(4, n=12)])
 def test_the_optimum_is_that_of_the_whole(make) -> None:
     """Convex programs over all outputs of all samples have the optimum that 3 shards enclose, or reach to 1e-6."""

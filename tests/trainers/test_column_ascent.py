@@ -126,6 +126,7 @@ def test_without_signs_it_agrees_with_other_trainers() -> None:
     assert train(Problem(rows(), MarginRescaling(), LAM), SDCA(), settings).certificate.primal == pytest.approx(largest, abs=1e-7)
 
 
+@pytest.mark.slow
 def test_costs_of_the_task_hold_under_any_dual_map() -> None:
     """The margin-rescaled hinge with uneven costs and an l1 term: the value of Frank-Wolfe, which knows nothing of columns."""
     task = rows(LabelCosts(np.abs(np.subtract.outer(range(M), range(M)))), sample_weight=np.linspace(0.0, 2.0, N))

@@ -50,6 +50,7 @@ SMALL = {
 }
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize(("make", "lam"), SMALL.values(), ids=SMALL)
 def test_the_optimum_is_that_of_the_quadratic_program(make, lam, variant) -> None:
@@ -63,6 +64,7 @@ def test_the_optimum_is_that_of_the_quadratic_program(make, lam, variant) -> Non
     np.testing.assert_allclose(result.weights, w, atol=0.05 if variant == "merging" else 5e-3)
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_dual_never_exceeds_primal_nor_falls(variant, dtype) -> None:
@@ -140,6 +142,7 @@ def test_memory_does_not_grow_with_passes() -> None:
     assert max(sizes) <= 1.25 * len(task) * 4 * longest + 4 * longest
 
 
+@pytest.mark.slow
 def test_fewer_passes_than_plain_blocks() -> None:
     """A gap of a thousandth takes less than half of the oracle calls."""
     settings = RunSettings(max_iter=400, tol=1e-3, check_every=1)

@@ -57,6 +57,7 @@ def test_compiled_and_plain_steps_give_the_same_bits(regulariser) -> None:
         assert one.history[-1]["primal"] == pytest.approx(other.history[-1]["primal"], rel=1e-12)
 
 
+@pytest.mark.slow
 def test_the_optimum_of_multiple_kernel_learning() -> None:
     """Within 1e-3 of cvxpy's optimum over explicit features, and the dual value is below it."""
     import cvxpy as cp
@@ -121,6 +122,7 @@ def test_explicit_features_are_the_linear_kernel(averaged) -> None:
         np.testing.assert_allclose(mixed.task.features.scores(features.weights, i), expected, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_batch_training_beside_explicit_features() -> None:
     """The certified optimum of features beside a Gram matrix is that of two Gram matrices."""
     _, kernel, maps = both(MKL())

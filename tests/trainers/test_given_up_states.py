@@ -36,6 +36,7 @@ def arrays_at_peak(prob, trainer, **settings) -> float:
     return peak / (4 * prob.task.dim)
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("trainer", ["sgd", "bcfw", "mira", "perceptron", "passive-aggressive"])
 def test_there_is_no_third_array(trainer: str) -> None:
     """A run holds the weights and the accumulator of their average, and pieces; one whose state is kept needs a third array."""
@@ -46,6 +47,7 @@ def test_there_is_no_third_array(trainer: str) -> None:
     assert arrays_at_peak(prob, make(), keep=True) > 3.0
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("trainer", TRAINERS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_weights_and_bounds_do_not_depend_on_what_is_kept(trainer: str, dtype: type) -> None:

@@ -99,6 +99,7 @@ def check_updates(task: Task, plain: Task, monkeypatch: pytest.MonkeyPatch) -> N
         seen.clear()
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("kind", LABEL_SETS + GRAPHS)
 def test_visited_graphs_move_the_weights_as_single_ones_do(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Weights, state, history and certificate are those of single updates, bit for bit, in one call a pass or in several; weights

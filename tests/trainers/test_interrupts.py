@@ -94,6 +94,7 @@ def test_a_signal_stops_in_order_and_resuming_ends_the_same(trainer: str, number
     assert result(broken) == result(unbroken)
 
 
+@pytest.mark.slow
 def test_a_second_signal_breaks_in_at_once(tmp_path: Path) -> None:
     """Where a step does not end, the first Ctrl-C waits for it, the second raises KeyboardInterrupt right there."""
     process = start("bcfw", tmp_path, "--hold", "3", "--stuck")

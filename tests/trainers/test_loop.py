@@ -22,6 +22,7 @@ from structpred.trainers.sgd import SGD
 KEYS = ["passes", "seconds", "cpu_seconds", "oracle_calls", "primal", "dual", "gap", "dev_score"]
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("trainer", TRAINERS)
 @pytest.mark.parametrize("task", TASKS)
 def test_history_has_a_row_a_pass(trainer: str, task: str) -> None:

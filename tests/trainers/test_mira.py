@@ -35,6 +35,7 @@ def naive(task, lam, passes, seed):
     return total / count
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("structure", TASKS)
 @pytest.mark.parametrize("lam", [1.0, 0.03])
 def test_the_weights_are_those_of_a_dense_implementation(structure, lam) -> None:

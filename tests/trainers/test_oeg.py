@@ -43,6 +43,7 @@ TASKS = {
 }
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("name", TASKS)
 @pytest.mark.parametrize("lam", [1.0, 0.05])
 def test_the_dual_never_falls_and_never_passes_the_primal(name, lam) -> None:
@@ -66,6 +67,7 @@ def test_float32_weights_keep_the_bounds() -> None:
     assert rows[-1]["gap"] < 1e-2 * rows[-1]["primal"]
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("name", TASKS)
 @pytest.mark.parametrize("lam", [1.0, 0.05])
 def test_oeg_lbfgs_and_scipy_reach_the_same_optimum(name, lam) -> None:
@@ -80,6 +82,7 @@ def test_oeg_lbfgs_and_scipy_reach_the_same_optimum(name, lam) -> None:
         np.testing.assert_allclose(result.weights, w, atol=1e-3)
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("name", TASKS)
 @pytest.mark.parametrize(("lam", "weight", "start"), [(0.5, 1.0, 12.0), (0.05, 2.0, 0.0)])
 def test_the_margin_has_its_optimum_too(name, lam, weight, start) -> None:
@@ -139,6 +142,7 @@ def test_a_sample_of_weight_two_is_two_samples() -> None:
     np.testing.assert_allclose(results[0].weights, results[1].weights, atol=1e-3)
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("trainer", SMOOTH)
 @pytest.mark.parametrize(
     "oracle",

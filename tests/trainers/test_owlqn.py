@@ -50,6 +50,7 @@ def proximal(problem: Problem, l1: float, free: np.ndarray, steps: int = 2000) -
     return w
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("l1", [0.1, 0.5, 2.0])
 def test_the_optimum_is_that_of_a_proximal_method(l1: float) -> None:
     """Weights and zeros agree with FISTA, which knows nothing of orthants."""
@@ -61,6 +62,7 @@ def test_the_optimum_is_that_of_a_proximal_method(l1: float) -> None:
     assert np.abs(other[result.weights == 0.0]).max() < 1e-5
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("l1", [0.0, 0.3])
 def test_only_free_weights_move(l1: float) -> None:
     """Weights that are not free stay zero, and the others are optimal among themselves."""
@@ -118,6 +120,7 @@ def best() -> float:
     return OWLQN(l1=0.3).primal(problem, proximal(problem, 0.3, np.ones(problem.task.dim, bool)))
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("passes", [1, 3, 10, 200])
 def test_the_certificate_brackets_the_optimum(passes: int, best: float) -> None:
     """dual <= optimum <= primal after any number of iterations, and the primal falls."""

@@ -106,6 +106,7 @@ def plain_run(problem: Problem, batches: list[np.ndarray], average: str) -> np.n
     return np.mean(iterates[first:], axis=0)
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize(("average", "steps"), [("suffix", 11), ("suffix", 13), ("suffix", 16), ("full", 11), ("last", 11)])
 def test_steps_over_all_rows_are_those_of_projected_subgradients(name: str, average: str, steps: int) -> None:

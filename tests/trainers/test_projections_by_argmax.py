@@ -35,6 +35,7 @@ CASES: dict[str, Any] = {
 }
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("trainer", TRAINERS)
 @pytest.mark.parametrize("case", CASES)
 def test_bounds_enclose_the_optimum_and_meet_there(case: str, trainer: str) -> None:

@@ -71,6 +71,7 @@ class Ridge(Regulariser):
         return norms / (1.0 + step)
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("averaged", [True, False])
 @pytest.mark.parametrize("regulariser", [MKL(), L1(0.3), Ridge()], ids=lambda r: type(r).__name__)
 @pytest.mark.parametrize("surrogate", [MarginRescaling(), SlackRescaling(), LogLoss()], ids=lambda s: type(s).__name__)
@@ -82,6 +83,7 @@ def test_iterates_equal_a_dense_implementation(averaged, regulariser, surrogate)
     np.testing.assert_allclose(result.weights, naive(prob, 4, 9, 0.7, 1.5)[int(averaged)], rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_lazy_groups_equal_naive_ones() -> None:
     """Over 400 steps in 507 groups and 260,000 dimensions: to 1e-12 in float64, the average too, and 1e-6 in float32."""
     rng = np.random.default_rng(0)
@@ -162,6 +164,7 @@ def test_the_regret_stays_below_its_bound() -> None:
 CONVEX = {"elastic net": (ElasticNetMKL(0.5), 0.05), "mkl + l2": (Composite(MKL(), L2()), 0.1), "l1 + l2": (L1(0.3), 0.1)}
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("name", CONVEX)
 def test_the_regret_bound_falls_with_strong_convexity(name) -> None:
     """Equation 16 for problem 25: above the true regret after every pass, below its own form with the largest slope, and falling
@@ -182,6 +185,7 @@ def test_the_regret_bound_falls_with_strong_convexity(name) -> None:
     assert bound[-1] > 0.2 * bound[0]
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("settings", [{"sigma": 0.1}, {"radius": 2.0, "eta0": 0.3}], ids=["sigma", "eta0"])
 def test_so_many_steps_are_enough(settings) -> None:
     """Proposition 6: of five runs over instances drawn with replacement at most a share delta ends above the accuracy."""
@@ -270,6 +274,7 @@ def test_bad_settings_are_refused(setting, value) -> None:
         OnlineProximal(radius="reech")
 
 
+@pytest.mark.slow
 def test_a_strongly_convex_schedule_converges_faster() -> None:
     """Steps of 1 / (lam t) on 1/2 |w|^2 reach what Pegasos reaches."""
     prob = problem(chain_task(7), 0.1)

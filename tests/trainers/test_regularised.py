@@ -70,6 +70,7 @@ def as_program(regulariser):
     }[type(regulariser).__name__]
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize(
     "regulariser", [Groups(), NonNegative(), Mixed(), L1(0.2), Adapting()], ids=lambda regulariser: type(regulariser).__name__
 )
@@ -144,6 +145,7 @@ def random_step(rng):
     return dual_map, u, (at, x_i), (to, psi), l_s, lam, direction, dual
 
 
+@pytest.mark.slow
 def test_the_line_search_is_exact() -> None:
     """400 random steps: no step size in [0, 1] gives a larger dual value than the one found, and w is the dual map's."""
     from structpred.trainers.blocks._bcfw_kernels import frank_wolfe_step
@@ -192,6 +194,7 @@ def test_a_dual_map_that_does_not_fit_is_refused(bad, why) -> None:
         train(problem(assignment_task(), Bad()), BCFW())
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("trainer", [BCFW(), BMRM(), NSlackCuttingPlane(), Pragam(recentre=0.9)], ids=lambda t: t.name)
 @pytest.mark.parametrize("regulariser", [Adapting(), L1(0.2)], ids=lambda r: type(r).__name__)
 def test_a_resumed_run_keeps_adapted_scales(tmp_path, trainer, regulariser) -> None:

@@ -89,6 +89,7 @@ def test_interrupted_at_random_steps(trainer, dtype, tmp_path, monkeypatch) -> N
         file.unlink()
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("trainer", ALL)
 def test_longer_runs_go_on(trainer, tmp_path) -> None:
     """Three passes, then on to seven: the weights of seven passes in one go."""

@@ -28,6 +28,7 @@ def kinds() -> list[object]:
     ]  # fmt: skip
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("trainer", TRAINERS)
 @pytest.mark.parametrize(("dtype", "weighted", "costs"), kinds())
 def test_plain_and_compiled_agree_to_the_last_bit(trainer, dtype, weighted, costs) -> None:

@@ -100,6 +100,7 @@ def rows_of(n: int) -> tuple[Any, Any]:
     return X, X @ rng.normal(size=6) + rng.normal(size=n)
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("C", [1.0, 100.0])
 @pytest.mark.parametrize("loss", [Squared(), SquaredHinge()], ids=["squared", "squared hinge"])
 def test_losses_with_any_slope_take_steps_that_fit_them(loss: ScalarLoss, C: float) -> None:

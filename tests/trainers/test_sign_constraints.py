@@ -39,6 +39,7 @@ def best(task, lam, signs):
     return optimum(task, lam, lambda w: cp.sum_squares(w) / 2 + 1e6 * cp.sum(cp.neg(cp.multiply(signs, w))))
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("signs", [1, -1, 0, signs_of(7), np.zeros(7, int)], ids=str)
 def test_it_keeps_the_contract_of_regularisers(signs) -> None:
     """One sign for all weights, one for each, and none at all: value, prox, bound and dual map agree."""

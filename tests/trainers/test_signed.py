@@ -86,6 +86,7 @@ def test_on_twenty_cones_the_prox_is_that_of_the_program(r: Regulariser) -> None
         np.testing.assert_allclose(found, w.value, atol=2e-3)
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize(
     "r", [*ALL, OverlappingGroups(["*", "group 0"]), Composite(L2(), Lasso(0.1))], ids=lambda r: type(r).__name__
 )

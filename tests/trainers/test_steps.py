@@ -86,6 +86,7 @@ def same(found: Any, wanted: Any, exact: bool = True) -> None:
     np.testing.assert_allclose(a, b, rtol=0, atol=1e-11 * (1.0 + np.abs(b).max(initial=0.0)))
 
 
+@pytest.mark.mostly_slow
 @every_kind
 def test_one(kind: str) -> None:
     """Difference, loss, violation and bound of every instance, at any scale; and the parts found, where they are kept."""

@@ -73,6 +73,7 @@ def made(task: Task, trainer: Any) -> list[Any]:
     return [found.weights.tobytes(), history, found.certificate, {k: a.tobytes() for k, a in found.progress.arrays.items()}]
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("rule", ["", "pruned", "weighted", "fixed"])
 @pytest.mark.parametrize("oracle", [ArborescenceOracle(), ArborescenceOracle(False), ProjectiveOracle()])
 def test_visited_trees_move_the_weights_as_single_ones_do(oracle: Any, rule: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,6 +63,7 @@ def calls_of(task: Task, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return seen
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("name", TRAINERS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_compiled_visits_are_the_plain_updates(name: str, dtype: type, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,6 +31,7 @@ def corpus(n=30, seed=0):
     return X, y, marks
 
 
+@pytest.mark.mostly_slow
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_learns_from_what_is_known(form):
     """With half of the labels missing or in doubt a model comes near the one of all; its certificate says local."""
