@@ -46,6 +46,7 @@ def _panel(ax: figures.Axes, courses: Sequence[Mapping[str, Any]], x: str, y: st
         }
         ax.plot([point[x] for point in shown], values, linewidth=1.2, label=course["solver"], **style)
     ax.set_xscale("log")
+    ax.xaxis.set_minor_formatter("")  # labels between powers of ten run into each other in a narrow panel
     below = "passes over the data" if x == "passes" else "CPU time (s)"
     figures.name_axes(ax, below, names[y])
     if y != "accuracy":
