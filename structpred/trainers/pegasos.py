@@ -10,6 +10,7 @@ The optimum has lam |w|^2 <= r where no H_i is negative, so the ball holds it. R
 line 8 of algorithm 3 lacks the square root. Without signs it is Pegasos (Shalev-Shwartz, Singer, Srebro and Cotter 2011).
 """
 
+from copy import copy
 from functools import cached_property
 from typing import Annotated, Any, NamedTuple, cast
 
@@ -166,7 +167,7 @@ class _Rows:
     def __init__(self, problem: Problem) -> None:
         from structpred.trainers.rows._pegasos_kernels import SCALAR
 
-        self.problem, n = problem, len(problem.task)
+        self.problem, n = copy(problem), len(problem.task)  # it keeps these rows: a cycle would keep its data in memory
         self.shares = problem.p * n
         self.loss: tuple[Any, ...] | None  # None: one without the table of a conjugate
         if offers(problem.task, "rows"):

@@ -10,6 +10,7 @@ of Kato, Kobayashi and Sano (2018), algorithm 4, with the curvature of their equ
 """
 
 from abc import ABC, abstractmethod
+from copy import copy
 from typing import Annotated, Any, NamedTuple, cast
 
 import numpy as np
@@ -51,7 +52,7 @@ class MappedAscent(ABC):
     """What the steps over rows and over columns share: the dual point u, of which the regulariser's map makes the weights."""
 
     def __init__(self, problem: Problem) -> None:
-        self.problem, self.lam = problem, problem.lam
+        self.problem, self.lam = copy(problem), problem.lam  # it keeps these steps: a cycle would keep its data in memory
         scale, low, high = problem.dual_map.expanded(problem.task.dim)
         self.table = None if problem.dual_map.linear and bool((scale == 1.0).all()) else (scale, low, high)
 
