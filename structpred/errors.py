@@ -85,4 +85,5 @@ class NoUpdateWarning(StructpredWarning):
 
 
 class CheckpointWarning(StructpredWarning):
-    """A checkpoint could not be written, and training continues; or the newest was unreadable, and the one before it is used."""
+    """A checkpoint could not be written, and training continues; the newest was unreadable, and the one before it is used; or
+    nothing keeps a second run out, as the file system has no locks."""

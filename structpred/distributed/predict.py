@@ -25,7 +25,8 @@ from structpred.io.treebanks.formats import TREEBANK_FORMATS
 from structpred.io.treebanks.reader import stream_treebank
 from structpred.io.treebanks.treebank import Treebank, write_treebank
 from structpred.models.files import load
-from structpred.storage.atomic import exclusive, packing, remove_leftovers, write_atomic
+from structpred.storage.atomic import packing, remove_leftovers, write_atomic
+from structpred.storage.locks import exclusive
 
 log = logging.getLogger("structpred.distributed")
 #: sentences that are parsed at once: a dense table of arcs for each

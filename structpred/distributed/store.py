@@ -20,8 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.errors import CheckpointError, ClusterError
-from structpred.storage.atomic import exclusive, storage_error, write_atomic
+from structpred.storage.atomic import storage_error, write_atomic
 from structpred.storage.bundles import Bundle, read_bundle, write_bundle
+from structpred.storage.locks import exclusive
 from structpred.trainers.shards.rounds import Common
 from structpred.trainers.states import Arrays
 

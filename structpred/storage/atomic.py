@@ -1,4 +1,4 @@
-"""Writing a file so that a crash, a kill or a full disk leaves either the whole old file or the whole new one; locks."""
+"""Writing a file so that a crash, a kill or a full disk leaves either the whole old file or the whole new one."""
 
 import contextlib
 import errno
@@ -7,7 +7,7 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -161,51 +161,3 @@ def _message(path: str | os.PathLike[str], error: OSError, target: Path, previou
     if previous is not None and not os.path.exists(target) and os.path.exists(previous):
         kept = f"the old file is kept as {previous.name}"
     return f"{os.fspath(path)}: could not be written: {cause}; {kept}"
-
-
-# Some network and FUSE file systems have no locks: there everybody gets one.
-_NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL)
-
-
-@contextlib.contextmanager
-def exclusive(path: Path) -> Iterator[None]:
-    """Hold the lock `path`, a file that is made for it and removed in the end.
-
-    Raises BlockingIOError where another process, or another holder in this one, has the lock; OSError where the file cannot be
-    made. A holder that is killed leaves an empty file, which locks nobody out. Without locks in the operating system (Windows)
-    everybody gets it.
-    """
-    handle = _locked(path)
-    try:
-        yield
-    finally:
-        with contextlib.suppress(OSError):
-            path.unlink()
-        os.close(handle)
-
-
-def _locked(path: Path) -> int:
-    """The open file, locked, that lies at `path`: its last holder may have removed it between our opening and our locking."""
-    while True:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
-        try:
-            _lock(handle)
-            with contextlib.suppress(FileNotFoundError):
-                if os.path.samestat(os.fstat(handle), os.stat(path)):
-                    return handle
-        except BaseException:
-            os.close(handle)
-            raise
-        os.close(handle)
-
-
-def _lock(handle: int) -> None:
-    try:
-        import fcntl
-    except ImportError:
-        return
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno not in _NO_LOCKS:
-            raise

@@ -8,7 +8,8 @@ from typing import Any
 
 from structpred.errors import CheckpointError, DataError
 from structpred.storage import strict_json
-from structpred.storage.atomic import exclusive, remove_leftovers, storage_error, write_atomic
+from structpred.storage.atomic import remove_leftovers, storage_error, write_atomic
+from structpred.storage.locks import exclusive
 from structpred.trainers.running.checkpoints import remove_checkpoint
 
 #: the file of the state

@@ -1,5 +1,6 @@
 """Checkpoints: written by time, whole after every kill, refused for other runs, and left tidy."""
 
+import errno
 import itertools
 import json
 import multiprocessing
@@ -219,17 +220,33 @@ def test_a_second_run_is_told_of_the_first(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["other.ckpt", "run.ckpt", "run.ckpt.previous"]
 
 
+def no_locks(handle: int, operation: int) -> None:
+    """What a file system without locks answers."""
+    raise OSError(errno.ENOLCK, "No locks available")
+
+
 def test_without_locks_two_runs_do_not_break_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On systems that have no locks, runs that write one checkpoint at the same time both end, and leave a whole file."""
-    monkeypatch.setitem(sys.modules, "fcntl", None)
+    """Where the file system has no locks, runs that write one checkpoint at the same time are warned, and leave a whole file."""
+    monkeypatch.setattr("fcntl.flock", no_locks)
     file, inner = tmp_path / "run.ckpt", []
     settings = {"max_iter": 4, "checkpoint": file, "checkpoint_seconds": 0.0}
 
     def second(row: Any) -> None:
         inner.append(train(problem(chain_task()), TRAINERS["bcfw"](), RunSettings(**settings)))
 
-    outer = train(problem(chain_task()), TRAINERS["bcfw"](), RunSettings(**settings, callbacks=[second]))
+    with pytest.warns(CheckpointWarning, match=r"run\.ckpt\.lock: this file system has no locks"):
+        outer = train(problem(chain_task()), TRAINERS["bcfw"](), RunSettings(**settings, callbacks=[second]))
+    monkeypatch.undo()
     assert {result.weights.tobytes() for result in (*inner, outer)} == {run_to(file, 4, resume=True).weights.tobytes()}
+
+
+def test_a_python_without_locks_writes_no_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where Python has neither of the modules with locks, a run with a checkpoint is refused at its start, and leaves nothing."""
+    for name in ("fcntl", "msvcrt"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(StorageError, match=r"run\.ckpt: cannot be written: .*has neither fcntl nor msvcrt"):
+        run_to(tmp_path / "run.ckpt", 1)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_link_stays_a_link(tmp_path: Path) -> None:

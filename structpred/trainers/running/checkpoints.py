@@ -16,8 +16,9 @@ from structpred.core.result import Record
 from structpred.errors import CheckpointError, CheckpointWarning
 from structpred.runtime.standard_error import callers_level
 from structpred.storage import schema
-from structpred.storage.atomic import check_target, exclusive, storage_error
+from structpred.storage.atomic import check_target, storage_error
 from structpred.storage.bundles import Bundle, read_bundle, remove_leftovers, write_bundle
+from structpred.storage.locks import exclusive
 
 Array = Any  # an array of any type
 
