@@ -1,7 +1,7 @@
 """What importing structpred loads, and in which surroundings it still works; each promise in a fresh process."""
 
 import ast
-import importlib
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).resolve().parent.parent / "structpred"
+# the one that is imported: the tests of a release run against an installed one
+PACKAGE = Path(importlib.util.find_spec("structpred").origin).parent
 EXPENSIVE = ("numba", "cvxpy", "ortools", "sklearn", "matplotlib", "highspy", "safetensors", "dask", "distributed")
 
 SOLVE_WITH_CVXPY = """

@@ -1,7 +1,6 @@
 """Models that are trained without being told all labels, their solvers, and runs of these on random partitions of a data set."""
 
 import logging
-import resource
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -250,6 +249,8 @@ def _fewer(part: Partition) -> Partition:
 
 def outcomes(learner: Learner, points: Points, part: Partition, sigma2: float, budget: int, seed: int) -> list[dict[str, Any]]:
     """All solvers on one partition."""
+    import resource  # Windows has none
+
     log.info("partition %d", seed)
     found = []
     for name in learner.solvers:
