@@ -12,7 +12,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT = PYPROJECT["project"]
+#: what stands at the top for people; Windows may check them out as files of text
+LINKS = ("models", "oracles")
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input"]
 NO_INDEX = ("Connection", "Temporary failure in name resolution", "Max retries", "timed out")
 
@@ -93,14 +96,20 @@ print(structpred.__file__)
 
 
 @pytest.mark.slow
-def test_a_release_has_every_module_and_installs_from_its_source(tmp_path: Path) -> None:
-    """`python -m build` gives an archive and a wheel with every module of the tree; all of them import from a new environment."""
+@pytest.mark.parametrize("links", [True, False])
+def test_a_release_has_every_module_and_installs_from_its_source(links: bool, tmp_path: Path) -> None:
+    """`python -m build` gives an archive and a wheel with every module of the tree, with and without the links at its top, and
+    neither has the links; all modules import from a new environment."""
     pytest.importorskip("build", reason="build is not installed")
     pytest.importorskip("hatchling", reason="hatchling is not installed")
     tree, out, venv = tmp_path / "tree", tmp_path / "out", tmp_path / "venv"
     shutil.copytree(
         ROOT, tree, symlinks=True, ignore=shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", ".hypothesis")
     )
+    for name in LINKS:
+        assert not (tree / name).exists() or (tree / name).is_symlink()
+        if not links:
+            (tree / name).unlink(missing_ok=True)
     done = run([sys.executable, "-m", "build", "--no-isolation", "--outdir", str(out), str(tree)])
     assert done.returncode == 0, done.stderr
     wanted = {path.relative_to(tree).as_posix() for path in (tree / "structpred").rglob("*.py")}
@@ -109,6 +118,7 @@ def test_a_release_has_every_module_and_installs_from_its_source(tmp_path: Path)
         inside = {name.partition("/")[2] for name in file.getnames()}
     assert wanted == {name for name in inside if name.startswith("structpred/") and name.endswith(".py")}
     assert wanted == {name for name in zipfile.ZipFile(wheel).namelist() if name.endswith(".py")}
+    assert not {name.partition("/")[0] for name in inside} & {*LINKS}
 
     run([sys.executable, "-m", "venv", "--without-pip", str(venv)]).check_returncode()
     python = venv / "bin" / "python"
@@ -146,12 +156,22 @@ def test_the_solvers_are_no_runtime_dependency() -> None:
     assert not [one for one in PROJECT["dependencies"] if one.startswith(("ortools", "cvxpy", "highspy"))]
 
 
+@pytest.mark.skipif(not (ROOT / ".github").is_dir(), reason="a source archive has no links at its top")
 def test_the_folders_people_extend_stand_at_the_top() -> None:
     """`oracles` and `models` at the top of the project are relative links into the package."""
-    for name in ("oracles", "models"):
+    for name in LINKS:
         link = ROOT / name
         assert link.is_symlink()
         assert link.readlink() == Path("structpred") / name
+
+
+def test_nothing_is_built_from_the_links_at_the_top() -> None:
+    """The archive takes its files from folders and files by name, and the wheel from the package: a link is in neither list."""
+    targets = PYPROJECT["tool"]["hatch"]["build"]["targets"]
+    assert targets["wheel"] == {"packages": ["structpred"]}
+    taken = targets["sdist"]["only-include"]
+    assert not {*taken} & {*LINKS}
+    assert [name for name in taken if not (ROOT / name).exists() or (ROOT / name).is_symlink()] == []
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
