@@ -83,7 +83,7 @@ def options() -> argparse.ArgumentParser:
 
 def main() -> None:
     """Run the steps one after the other."""
-    given = options().parse_args()
+    given = options().parse_intermixed_args()  # names of tests may stand before and after options
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         step("environment", given.python, "-m", "venv", folder / "venv")

@@ -137,9 +137,17 @@ def test_the_program_takes_what_the_workflows_give_it(name: str, pins: str, othe
     """Its path and all options are right, and so are the names of tests."""
     (command,) = commands_of(name)
     assert (command[0], ROOT / command[1]) == ("python", Path(str(other_python.__file__)))
-    given = other_python.options().parse_args(command[2:])
+    given = other_python.options().parse_intermixed_args(command[2:])
     assert (given.python, given.pins, given.no_tests) == ("python", pins, False)
     assert all((ROOT / one).exists() for one in given.tests)
+
+
+def test_names_of_tests_stand_before_or_after_options(other_python: ModuleType) -> None:
+    """Both orders mean the same."""
+    parse = other_python.options().parse_intermixed_args
+    assert vars(parse(["python", "a.py", "b.py", "--pins", "oldest"])) == vars(
+        parse(["python", "--pins", "oldest", "a.py", "b.py"])
+    )
 
 
 def test_the_named_for_windows_ask_for_nothing_of_posix() -> None:

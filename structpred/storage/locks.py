@@ -23,11 +23,6 @@ def exclusive(path: Path) -> Iterator[None]:
     Raises BlockingIOError where another process, or another holder in this one, has the lock; OSError where the file cannot be
     made; StorageError where Python has no locks (neither `fcntl` nor `msvcrt`). A holder that is killed leaves an empty file,
     which locks nobody out. Where a file system has no locks, everybody gets one, with a CheckpointWarning.
-
-    >>> import pathlib, tempfile
-    >>> with exclusive(pathlib.Path(tempfile.mkdtemp()) / "run.lock") as nothing:
-    ...     print("nobody else is here")
-    nobody else is here
     """
     system = _system_locks(path)
     handle = _locked(path, system)
