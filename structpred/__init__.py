@@ -1,14 +1,15 @@
 """structpred: structured prediction with pluggable inference oracles.
 
 >>> import structpred
->>> structpred.Oracle.__name__
-'Oracle'
+>>> structpred.Oracle.__name__, structpred.ChainLabeler.__name__
+('Oracle', 'ChainLabeler')
 """
 
 import logging
 from typing import TYPE_CHECKING
 
 from structpred import errors, fused  # noqa: F401 - the table of compiled code is filled
+from structpred.models.public_names import FILES as _ESTIMATORS
 from structpred.runtime.lazy_names import lazy_names
 from structpred.runtime.moved import leave_behind
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from structpred.core.instances import Instance
     from structpred.core.oracle import Oracle
     from structpred.features.label_rows import LabelRows
+    from structpred.models import *  # noqa: F403 - for type checkers: the estimators and `load`
     from structpred.task.callback_task import CallbackTask
     from structpred.task.task import Task
 
@@ -54,7 +56,7 @@ _FILES = {
     "core.oracle": ("Oracle",),
     "task.task": ("Task",),
     "features.label_rows": ("LabelRows",),
-}
+} | {f"models.{file}": names for file, names in _ESTIMATORS.items()}
 #: packages that need no import of their own
 _PACKAGES = (
     "bridges", "compat", "core", "data", "evaluation", "export", "features", "io", "layers", "models", "nonconvex", "objectives",

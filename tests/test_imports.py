@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import structpred
+
 # the one that is imported: the tests of a release run against an installed one
 PACKAGE = Path(importlib.util.find_spec("structpred").origin).parent
 EXPENSIVE = ("numba", "cvxpy", "ortools", "sklearn", "matplotlib", "highspy", "safetensors", "dask", "distributed")
@@ -60,6 +62,24 @@ def test_an_estimator_loads_what_it_is_made_of() -> None:
     run = [path for path in loaded if len(ast.parse(path.read_text(encoding="utf-8")).body) > 1]  # more than a docstring
     assert len(run) <= 110, sorted(path.relative_to(PACKAGE).as_posix() for path in run)
     assert not {path.relative_to(PACKAGE).parts[0] for path in run} & {"slack", "layers", "io", "compat", "distributed"}
+
+
+def test_the_estimators_are_names_of_the_package() -> None:
+    """Every public name of structpred.models is one of structpred, the same object; importing the package loads none of them."""
+    code = (
+        "import sys, structpred; before = {*sys.modules}; import structpred.models as models\n"
+        "assert models.__all__ and not {'structpred.models.base', 'structpred.models.files'} & before\n"
+        "print(*(name for name in models.__all__ if getattr(structpred, name) is not getattr(models, name)))"
+    )
+    assert fresh(code).split() == []
+
+
+@pytest.mark.parametrize("module", ["structpred", "structpred.cli"])
+def test_the_package_runs_as_the_command(module: str) -> None:
+    """`python -m structpred` is `structpred`."""
+    command = [sys.executable, "-m", module, "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=1800, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"structpred {structpred.__version__}\n", "")
 
 
 @pytest.mark.slow
@@ -158,7 +178,7 @@ def test_every_kernel_file_is_guarded(read_only_copy: tuple[Path, dict[str, str]
     [
         (
             "structpred",
-            {"Oracle", "FeatureMap", "Task", "check_oracle", "trainers", "oracles", "models"},
+            {"Oracle", "FeatureMap", "Task", "check_oracle", "ChainLabeler", "load", "trainers", "oracles", "models"},
             {"Any", "logging", "core.task"},
         ),
         ("structpred.oracles", {"ChainOracle", "AssignmentOracle", "TreeMRF"}, {"chain", "Oracle"}),

@@ -148,9 +148,9 @@ def _called(node: ast.AST) -> str:
 
 
 def package_of(file: str) -> str:
-    """The layer of a file: its folder, `errors` for errors.py, the empty name for the package's own __init__.py."""
+    """The layer of a file: its folder, `errors` for errors.py, `cli` for __main__.py, the empty name for __init__.py."""
     head = file.split("/")[0]
-    return "" if head == "__init__.py" else head.removesuffix(".py")
+    return {"__init__.py": "", "__main__.py": "cli"}.get(head, head.removesuffix(".py"))
 
 
 def _target(module: str) -> str | None:
