@@ -66,7 +66,8 @@ class _Run:
     def examine(self) -> None:
         state, insist, n = self.ask("init_state", "the start"), self.examiner.insist, len(self.problem.task)
         arrays = isinstance(state, tuple) and hasattr(state, "_fields") and flatten(state)
-        insist("state", arrays, "the start", "a NamedTuple of arrays", kind_of(state), "numbers are arrays, np.array(0)")
+        cause = _cause(state, "numbers are arrays, np.array(0)")
+        insist("state", arrays, "the start", "a NamedTuple of arrays", kind_of(state), cause)
         for n_pass in range(PASSES):
             where = f"pass {n_pass}"
             order = self.ask("order", where, state, self.examiner.rng, n_pass)
@@ -75,11 +76,13 @@ class _Run:
             for k, item in enumerate(order.tolist()):
                 found = self.ask("update", where, state, item)
                 pair = isinstance(found, tuple) and len(found) == 2 and isinstance(found[1], bool | np.bool_)
-                insist("update", pair, where, "(state, whether the weights changed)", kind_of(found), "a state alone")
+                cause = _cause(found, "a state alone")
+                insist("update", pair, where, "(state, whether the weights changed)", kind_of(found), cause)
                 state = found[0]
                 if n_pass == k == 0:
                     self.weights(state, "the first step")
             state = self.ask("finish_pass", where, state)
+            insist("finish_pass", isinstance(state, tuple), where, "the state", kind_of(state), _cause(state, "a part of it"))
             self.examine_copies(state, where, n_pass, *self.examine_bounds(state, where))
 
     def weights(self, state: Any, where: str) -> Floats:
@@ -87,13 +90,16 @@ class _Run:
         found, task = self.ask("weights", where, state), self.problem.task
         right = isinstance(found, np.ndarray) and found.shape == (task.dim,) and found.dtype == task.dtype
         expected = f"weights of length {task.dim}, {task.dtype}"
-        self.examiner.insist("weights", right, f"after {where}", expected, kind_of(found), "intercepts, or another type")
-        self.examiner.finite(found, f"after {where}", "weights")
+        self.examiner.insist("weights", right, f"the end of {where}", expected, kind_of(found), "intercepts, or another type")
+        self.examiner.finite(found, f"the end of {where}", "weights")
         return np.array(found)
 
     def examine_bounds(self, state: Any, where: str) -> tuple[Floats, float | None, float | None]:
         """The weights and both bounds."""
-        expect, (primal, dual) = self.examiner.expect, self.ask("objective", where, state)
+        expect, bounds = self.examiner.expect, self.ask("objective", where, state)
+        pair = isinstance(bounds, tuple) and len(bounds) == 2
+        self.examiner.insist("objective", pair, where, "(primal, dual)", kind_of(bounds), _cause(bounds, "one number"))
+        primal, dual = bounds
         w = self.weights(state, where)  # afterwards, as in the loop: a trainer may have two to choose from
         at_w = self.ask("primal", where, w)
         self.least = min(self.least, at_w)
@@ -126,3 +132,7 @@ class _Run:
             for own, wanted in zip(self.examiner.ask(call, where, self.problem, last), (w, *bounds), strict=True):
                 if own is not None and wanted is not None:
                     near("last_objective", own, wanted, where, "what `weights` and `objective` give", "another average", NEAR)
+
+
+def _cause(found: object, otherwise: str) -> str:
+    return "a `return` that is missing" if found is None else otherwise

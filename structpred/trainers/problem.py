@@ -304,8 +304,17 @@ class Trainer(ABC):
         return False
 
     def weights(self, problem: Problem, state: Any) -> Vector:
-        """The weights to return: of `state.weights` the average where one is kept, else the present ones."""
-        average: Vector = state.weights.average()
+        """The weights to return: of `state.weights` the average where one is kept, else the present ones.
+
+        Raises ParameterError for a state that has none.
+        """
+        kept: Any = getattr(state, "weights", None)
+        if not hasattr(kept, "average"):
+            raise ParameterError(
+                f"trainer: {type(self).__name__} needs a method `weights` of its own, which gives the flat weights of a state; "
+                f"the usual one gives `state.weights.average()`, and there is no such thing in {type(state).__name__}"
+            )
+        average: Vector = kept.average()
         return average
 
     def objective(self, problem: Problem, state: Any) -> tuple[float | None, float | None]:

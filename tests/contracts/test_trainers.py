@@ -2,6 +2,7 @@
 
 import importlib.util
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from structpred.objectives.regularisers.l1 import L1
 from structpred.slack.surrogate import SlackRescaling
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.names import trainers
-from structpred.trainers.problem import Problem
+from structpred.trainers.problem import Problem, Trainer
 from structpred.trainers.sgd import SGD
 
 ELSEWHERE = ("marginal_bcfw", "pragam_b")  # for other tasks than the one that is made here
@@ -140,6 +141,38 @@ class Number(SGD):
         return 0.0
 
 
+class Silent(SGD):
+    """objective gives nothing."""
+
+    def objective(self, problem, state):
+        return None
+
+
+class NoStateAfterPass(SGD):
+    """The state is lost where a pass ends."""
+
+    def finish_pass(self, problem, state):
+        return None
+
+
+class WithoutWeights(SGD):
+    """A state without `weights`, and the usual method of a trainer."""
+
+    weights = Trainer.weights
+
+    def init_state(self, problem):
+        return Plain(np.zeros(problem.task.dim))
+
+    def update(self, problem, state, item):
+        return state, False
+
+
+class Plain(NamedTuple):
+    """No field of this is called weights."""
+
+    w: np.ndarray
+
+
 class Uncertified(BCFW):
     """There is a dual, and it says that there is none."""
 
@@ -150,6 +183,7 @@ BROKEN = [
     (TooLow, "primal"), (DualIsPrimal, "dual"), (Halved, "primal"), (NotFinite, "NaN"), (Longer, "weights"),
     (Hidden, "checkpoint"),
     (Once, "dual"), (Given, "last_objective"), (Alone, "update"), (Number, "state"), (Uncertified, "certified"),
+    (Silent, "objective"), (NoStateAfterPass, "finish_pass"), (WithoutWeights, "no exceptions"),
 ]  # fmt: skip
 
 
@@ -158,6 +192,20 @@ BROKEN = [
 def test_wrong_trainers_are_named(kind, rule) -> None:
     """The error names the trainer and the rule."""
     with pytest.raises(OracleError, match=rf"{kind.__name__} breaks(.|\n)*- {rule}, at"):
+        structpred.check_trainer(kind())
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        (Silent, r"\(primal, dual\); got NoneType: None. Likely cause: a `return` that is missing"),
+        (NoStateAfterPass, "the state; got NoneType: None. Likely cause: a `return` that is missing"),
+        (WithoutWeights, "WithoutWeights needs a method `weights` of its own.* no such thing in Plain"),
+    ],
+)
+def test_what_a_trainer_lacks_is_said_in_words(kind, words) -> None:
+    """Not as Python's own errors about None and attributes."""
+    with pytest.raises(OracleError, match=words):
         structpred.check_trainer(kind())
 
 

@@ -77,10 +77,12 @@ def test_an_objective_that_is_not_that_of_the_weights_is_refused(lie: str) -> No
 @pytest.mark.parametrize(
     ("methods", "message"),
     [
-        ({"init_state": lambda self, problem: None}, "Mine raised AttributeError: .*NoneType.* in its first step"),
-        ({"update": lambda self, problem, state, item: state}, "Mine raised .* in its first step"),
-        ({"update": lambda self, problem, state, item: None}, "Mine raised TypeError: .* in its first step"),
-        ({"weights": Trainer.weights}, "Mine raised AttributeError: .*no attribute 'weights'.* in its first step"),
+        ({"init_state": lambda self, problem: None}, r"Mine.init_state must give .*, got None: is a `return` missing\?"),
+        ({"update": lambda self, problem, state, item: state}, r"Mine.update must give \(state, .*\), got State"),
+        ({"update": lambda self, problem, state, item: (None, True)}, r"Mine.update must give \(state, .*\), got tuple"),
+        ({"update": lambda self, problem, state, item: None}, r"Mine.update must .*, got None: is a `return` missing\?"),
+        ({"update": lambda self, problem, state, item: 1 / 0}, "Mine raised ZeroDivisionError.* in its first step; "),
+        ({"weights": Trainer.weights}, r"Mine needs a method `weights` .*no such thing in State"),
         ({"weights": lambda self, problem, state: state.w[:-1]}, r"Mine.weights to give 4 finite numbers.* got \(3,\)"),
         ({"weights": lambda self, problem, state: None}, r"Mine.weights to give 4 finite numbers.* got NoneType"),
         ({"weights": lambda self, problem, state: state.w * np.nan}, "4 finite numbers, one a weight, got numbers that are not"),

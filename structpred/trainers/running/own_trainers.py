@@ -42,14 +42,17 @@ def try_step(problem: Problem, trainer: Trainer) -> None:
     """ParameterError unless a first step, on a state of its own, leads to weights that can be returned."""
     try:
         state = trainer.init_state(problem)
+        _insist(isinstance(state, tuple), trainer, "init_state", "a NamedTuple of arrays", state)
         item = trainer.order(problem, state, np.random.default_rng(0), 0)[0]
-        weights = trainer.weights(problem, trainer.update(problem, state, int(item))[0])
+        found = trainer.update(problem, state, int(item))
+        pair = isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], tuple)
+        _insist(pair, trainer, "update", "(state, whether the weights changed)", found)
+        weights = trainer.weights(problem, found[0])
     except StructpredError:
         raise
     except Exception as error:
         raise ParameterError(
-            f"trainer: {type(trainer).__name__} raised {raised(error)} in its first step. init_state gives a NamedTuple "
-            "of arrays, update (state, changed), and weights the flat weights: `state.weights.average()` unless you write it"
+            f"trainer: {type(trainer).__name__} raised {raised(error)} in its first step; check_trainer says more"
         ) from error
     _check_weights(problem, trainer, weights)
 
@@ -68,6 +71,12 @@ def judged(problem: Problem, trainer: Trainer, result: Result) -> Result:
             f"it is {found:.9g}: are they the weights that its `objective` judged, and is it problem.primal of them?"
         )
     return result
+
+
+def _insist(right: bool, trainer: Trainer, method: str, expected: str, found: object) -> None:
+    if not right:
+        came = "None: is a `return` missing?" if found is None else type(found).__name__
+        raise ParameterError(f"trainer: {type(trainer).__name__}.{method} must give {expected}, got {came}")
 
 
 def _check_weights(problem: Problem, trainer: Trainer, weights: Any) -> None:
