@@ -84,6 +84,10 @@ class NoUpdateWarning(StructpredWarning):
     """A first pass over the data changed nothing, or the weights in the end are no better than zero: see what may be wrong."""
 
 
+class MissingLabelsWarning(StructpredWarning):
+    """Labels are None, so a model of labels that are not known is trained, and nothing says that this is meant."""
+
+
 class CheckpointWarning(StructpredWarning):
     """A checkpoint could not be written, and training continues; the newest was unreadable, and the one before it is used; or
     nothing keeps a second run out, as the file system has no locks."""

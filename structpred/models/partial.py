@@ -1,6 +1,7 @@
 """Outputs that are known in part: as fixed scores, and which trainer and surrogate learn from them."""
 
 import logging
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,9 +13,10 @@ from structpred.core.feature_map import FeatureMap
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Oracle, Shape
 from structpred.core.types import Floats
-from structpred.errors import DataError
+from structpred.errors import DataError, MissingLabelsWarning
 from structpred.objectives.log_loss import LogLoss, MarginalLogLoss
 from structpred.runtime.lazy_names import later
+from structpred.runtime.standard_error import callers_level
 from structpred.task.added_scores import AddedScores
 from structpred.task.instance_subset import take_features
 from structpred.task.partial_task import PartialTask, is_partial
@@ -55,10 +57,18 @@ def sums_suffice(trainer: Trainer, surrogate: Surrogate) -> bool:
 NEEDS_ALL = "on shards lbfgs and owlqn learn from them, with the log loss; else train without shards, or leave these samples out"
 
 
-def tell_missing(n_missing: int, n_sets: int, n: int, what: str = "labels") -> None:
-    """A line on the log."""
+def tell_missing(n_missing: int, n_sets: int, n: int, what: str = "labels", *, meant: bool = True) -> None:
+    """A line on the log; a MissingLabelsWarning where they may be there by mistake."""
     several = f", {n_sets:,} have a choice of several" if n_sets else ""
     log.info("%s of %s %s are missing%s", f"{n_missing:,}", f"{n:,}", what, several)
+    if n_missing and not meant:
+        warnings.warn(
+            f"{n_missing:,} of {n:,} {what} are None: a model of {what} that are not known is trained, to a local optimum with "
+            "no bound. If that is meant, say so by a mark, missing='?' or any other, beside which None stays one; else look "
+            "where they come from",
+            MissingLabelsWarning,
+            stacklevel=callers_level(),
+        )
 
 
 def warn_of_minus_one(classes: npt.NDArray[Any], missing: Any) -> None:

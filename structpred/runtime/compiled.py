@@ -10,6 +10,7 @@
 import contextlib
 import gc
 import logging
+import multiprocessing
 import os
 import sys
 import tempfile
@@ -166,7 +167,7 @@ def _watch_compilation(location: CacheLocation) -> None:
                 self.line = CompilingLine() if announce(location) else None
             logger.debug("compiling %s.%s", function.__module__, function.__qualname__)
             if self.depth == 1 and self.line is not None:
-                self.line.begin(function.__name__)
+                self.line.begin(served_by(function.__module__))
 
         def on_end(self, event: object) -> None:
             self.depth -= 1
@@ -178,17 +179,28 @@ def _watch_compilation(location: CacheLocation) -> None:
     event.register("numba:compile", Watcher())
 
 
-def announce(location: CacheLocation) -> bool:
-    """One line before the first kernel is compiled: to the log, or where nobody has set that up, to a person who waits.
+def served_by(module: str) -> str:
+    """What a file of kernels is for, in the words of the package: its room and its subject.
 
-    Returns whether somebody reads standard error, and it was said there.
+    >>> served_by("structpred.oracles.chains._chain_sum_kernels")
+    'oracles: chain sum'
+    """
+    room, file = module.split(".")[1], module.rpartition(".")[2]
+    return f"{room}: {file.strip('_').removesuffix('_kernels').replace('_', ' ')}"
+
+
+def announce(location: CacheLocation) -> bool:
+    """One line before the first kernel is compiled: to the log, or where nobody has set that up, to standard error.
+
+    That may be a file: whoever waits will look there. Worker processes tell the log alone. Returns whether standard error is read
+    now, and it was said there.
     """
     often = "once per installation" if location.lasting else "in each process: no folder can be written"
     text = f"compiling kernels, {often} (some 3 to 15 s), in {location.folder}"
     package_log = logging.getLogger("structpred")
     is_quiet = package_log.level == logging.NOTSET and not package_log.isEnabledFor(logging.INFO)
     somebody = in_notebook() or at_terminal()
-    if is_quiet and somebody:
+    if is_quiet and (somebody or multiprocessing.parent_process() is None):
         say(f"structpred: {text}")
     else:
         logger.info("%s", text)
@@ -196,14 +208,14 @@ def announce(location: CacheLocation) -> bool:
 
 
 class CompilingLine:
-    """Names the kernel that is being compiled, by a thread that lives as long as that takes."""
+    """Says what the kernel that is being compiled is for, by a thread that lives as long as that takes."""
 
     def __init__(self) -> None:
         self._reported = time.monotonic()
         self._done, self._teller = threading.Event(), threading.Thread()
 
     def begin(self, name: str) -> None:
-        """This kernel is compiled from now on."""
+        """A kernel for this is compiled from now on."""
         self._done = threading.Event()
         self._teller = threading.Thread(target=self._tell, args=(name, self._done), daemon=True)
         self._teller.start()

@@ -5,10 +5,12 @@ import logging
 import numpy as np
 import pytest
 
-from structpred.errors import DataError, ParameterError
-from structpred.models import ChainLabeler
+from structpred.errors import DataError, MissingLabelsWarning, ParameterError
+from structpred.models import ChainLabeler, GraphLabeler
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.cccp import CCCP
+
+pytestmark = pytest.mark.filterwarnings("ignore::structpred.errors.MissingLabelsWarning")
 
 
 def corpus(n=40, missing=0.5, seed=0):
@@ -47,6 +49,26 @@ def test_the_log_says_what_is_done(caplog):
     assert f"{sum(row.count(None) for row in half)} of {n} labels are missing" in caplog.text
     assert "CCCP completes them round by round, around BCFW" in caplog.text
     assert "the likelihood of what is known is maximised" in caplog.text
+
+
+def test_none_is_warned_of_where_nobody_asked(recwarn):
+    """A label that is None by mistake would change what is trained: a mark, or a set of labels, shows that it is meant."""
+    X, y, half = corpus(4)
+    with pytest.warns(MissingLabelsWarning, match=r"\d+ of \d+ labels are None: .* say so by a mark, missing='\?'") as found:
+        ChainLabeler(max_iter=2).fit(X, half)
+    assert found[0].filename == __file__
+    recwarn.clear()
+    ChainLabeler(max_iter=2, missing="?").fit(X, half)
+    ChainLabeler(max_iter=2).fit(X, [[{"a", "b"}, *half[0][1:]], *half[1:]])
+    ChainLabeler(max_iter=2).fit(X, y)
+    assert not recwarn.list
+
+
+def test_none_among_the_labels_of_nodes_is_warned_of():
+    """GraphLabeler has the same mark."""
+    nodes, edges = np.eye(2), [[0, 1]]
+    with pytest.warns(MissingLabelsWarning, match="1 of 4 labels are None"):
+        GraphLabeler(max_iter=2).fit([(nodes, edges)] * 2, [["a", None], ["a", "b"]])
 
 
 def test_marks_of_missing_labels(caplog):

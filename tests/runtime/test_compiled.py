@@ -131,14 +131,47 @@ def test_a_terminal_hears_of_compilation(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.usefixtures("no_log")
-def test_a_pipe_does_not(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    """Standard error that is no terminal gets nothing; the log has the line at level INFO."""
+def test_a_file_does_too(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """Standard error that is no terminal gets the same line, and none where the package's log has it or is set to say less."""
     monkeypatch.setattr("sys.stderr", stream := io.StringIO())
-    compiled.announce(HERE)
+    assert not compiled.announce(HERE)  # nothing is rewritten there
+    said = stream.getvalue()
     with caplog.at_level(logging.INFO, "structpred"):
         compiled.announce(HERE)
+    with caplog.at_level(logging.WARNING, "structpred"):
+        compiled.announce(HERE)
+    assert stream.getvalue() == said == f"structpred: {caplog.messages[0]}\n"
+    assert len(caplog.messages) == 1
+
+
+@pytest.mark.usefixtures("no_log")
+def test_a_worker_process_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twenty workers would say it twenty times."""
+    monkeypatch.setattr("sys.stderr", stream := io.StringIO())
+    monkeypatch.setattr("multiprocessing.parent_process", lambda: "somebody")
+    compiled.announce(HERE)
     assert stream.getvalue() == ""
-    assert caplog.text.count("compiling kernels") == 1
+
+
+@pytest.mark.parametrize(("module", "words"), [("trainers.blocks._bcfw_kernels", "trainers: bcfw"), ("probe", "probe: probe")])
+def test_a_kernel_goes_by_what_it_is_for(module: str, words: str) -> None:
+    """Names of functions such as make_room mean nothing to who waits."""
+    assert compiled.served_by(f"structpred.{module}") == words
+
+
+@pytest.mark.slow
+def test_a_script_says_once_that_it_compiles(tmp_path: Path) -> None:
+    """A fresh process that compiles two kernels writes one line to a file."""
+    code = (
+        "from structpred.runtime.jit import njit\n"
+        "def twice(x): return x + x\n"
+        "def thrice(x): return x + x + x\n"
+        "twice.__module__ = thrice.__module__ = 'structpred.probe'\n"
+        "print(njit()(twice)(21), njit()(thrice)(14))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=1800, check=True)
+    assert done.stdout == "42 42\n"
+    assert done.stderr.count("\n") == done.stderr.count("structpred: compiling kernels, once per installation") == 1
 
 
 class Watched(Terminal):
@@ -155,19 +188,19 @@ class Watched(Terminal):
         return count
 
 
-def test_a_terminal_sees_which_kernel_is_being_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """While a kernel compiles a line names it and is rewritten; behind the last one nothing is left of the line."""
+def test_a_terminal_sees_what_is_being_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a kernel compiles a line says what it is for and is rewritten; behind the last one nothing is left of the line."""
     monkeypatch.setattr(compiled, "EVERY", 0.0)
     stream = Watched()
     monkeypatch.setattr("sys.stderr", stream)
     monkeypatch.setattr("sys.__stderr__", stream)
     line = compiled.CompilingLine()
-    line.begin("tree_sums")
+    line.begin("oracles: tree")
     assert stream.written.wait(60)
     line.end()
     shown, blank = stream.getvalue().split("\r")[1], stream.getvalue().split("\r")[-2]
     assert "\n" not in stream.getvalue()
-    assert shown.rstrip() == "structpred: compiling kernels: tree_sums, 0 s"
+    assert shown.rstrip() == "structpred: compiling kernels: oracles: tree, 0 s"
     assert blank == " " * len(shown)
 
 
@@ -204,5 +237,5 @@ def test_no_silence_on_a_terminal(tmp_path: Path) -> None:
     assert process.wait() == 0
     first, *rest = seen.decode().split("\r")
     assert "compiling kernels, once per installation" in first
-    assert any(line.startswith("structpred: compiling kernels: twice, 0 s") for line in rest)
+    assert any(line.startswith("structpred: compiling kernels: probe: probe, 0 s") for line in rest)
     assert "42" in rest[-2]

@@ -107,7 +107,7 @@ def test_where_labels_are_missing_it_ends_when_no_step_helps(
         return own(self, problem, z)
 
     monkeypatch.setattr(OWLQN, "_objective", counted)
-    model = ChainLabeler("owlqn", regulariser=regulariser, C=0.3, max_iter=200).fit(X, y)
+    model = ChainLabeler("owlqn", regulariser=regulariser, C=0.3, max_iter=200, missing="?").fit(X, y)
     assert model.stop_reason_ == "tol"
     assert model.n_iter_ < 40
     assert evaluations[0] < model.n_iter_ + 20 + 20  # the last search, and some steps that are too long

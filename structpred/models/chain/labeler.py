@@ -74,7 +74,8 @@ class ChainLabeler(StructuredEstimator):
         A second fit, on the same data with a larger max_iter (which counts all passes), continues from the trainer's state; with
         other data or settings it is an error.
     missing : str or int, optional
-        A label in y that means, as None does, that the label is not known: -1 in scikit-learn's convention.
+        A label in y that means, as None does, that the label is not known: -1 in scikit-learn's convention. Without it, and
+        without sets of labels in y, None raises a MissingLabelsWarning.
 
     Attributes
     ----------

@@ -151,7 +151,8 @@ def partial_labels(lists: Sequence[Sequence[Any]], missing: Any = None, *, whole
     """The choices of each token; None where every token has one label.
 
     A token is without a label where it has None, or the mark `missing`; a set (or list, or tuple) holds those that it may have.
-    whole: whether these are all data there will be; then some labels must be known, and the log says how many are missing.
+    whole: whether these are all data there will be; then some labels must be known, and the log says how many are missing. A
+    MissingLabelsWarning where they are None, and neither `missing` nor a set of labels shows that this is meant.
     Raises DataError, naming sample and position, for an empty set, and where no label is known at all.
     """
     if not any(_is_partial(labels, missing) for labels in lists):
@@ -162,7 +163,8 @@ def partial_labels(lists: Sequence[Sequence[Any]], missing: Any = None, *, whole
     if whole and not any(size for row in sizes for size in row):
         raise DataError("y: expected some labels, but all are missing")
     if whole:
-        tell_missing(sum(row.count(0) for row in sizes), sum(size > 1 for row in sizes for size in row), sum(map(len, sizes)))
+        n_none, n_sets = sum(row.count(0) for row in sizes), sum(size > 1 for row in sizes for size in row)
+        tell_missing(n_none, n_sets, sum(map(len, sizes)), meant=missing is not None or n_sets > 0)
     return PartialLabels(choices, rows)
 
 

@@ -121,7 +121,8 @@ class GraphLabeler(FieldEstimator[NodeLabels, list[Floats]]):
     node_features, edge_features : str
         The names of the attributes of networkx graphs that hold vectors; edge_features None: edges have no features.
     missing : str or int, optional
-        A label in y that means, as None does, that the label is not known: -1 in scikit-learn's convention.
+        A label in y that means, as None does, that the label is not known: -1 in scikit-learn's convention. Without it, and
+        without sets of labels in y, None raises a MissingLabelsWarning.
 
     Attributes
     ----------
