@@ -79,7 +79,8 @@ $(DOCS_STAMP): pyproject.toml
 	@touch $(DOCS_STAMP)
 
 docs: $(DOCS_STAMP)  ## the documentation as a site, in site/; no network is needed once MkDocs is installed
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet --clean
+	@echo "Building the site in site/: about a minute."
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --clean
 	@echo "site/index.html; with search: $(BIN)/python -m http.server -d site"
 
 bench: $(STAMP)  ## the comparison with other programs on CoNLL-2000 (needs the data, see docs/formats.md)

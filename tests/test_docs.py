@@ -8,6 +8,8 @@ import doctest
 import importlib
 import re
 import runpy
+import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -284,6 +286,15 @@ def test_examples_in_docstrings_run(module: str) -> None:
     if module.startswith("structpred.distributed"):
         pytest.importorskip("dask", reason="dask is not installed: pip install 'structpred[distributed]'")
     assert doctest.testmod(importlib.import_module(module)).failed == 0
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+def test_building_the_site_is_not_silent() -> None:
+    """`make docs` says what it does and how long that takes before it begins, and lets MkDocs speak."""
+    done = subprocess.run(["make", "-n", "docs"], cwd=ROOT, capture_output=True, text=True, check=True)
+    said, built = (line for line in done.stdout.splitlines() if "about a minute" in line or "mkdocs build" in line)
+    assert said.startswith("echo")
+    assert "--quiet" not in built
 
 
 def test_every_page_is_in_the_navigation() -> None:

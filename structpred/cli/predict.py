@@ -1,18 +1,14 @@
 """`structpred predict`: what a model gives for new data."""
 
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from structpred.cli.kinds.kind import Asked, Kind
 from structpred.cli.model_command import ModelCommand, open_model
-from structpred.cli.options import InputFile, general_options, given, reading_options, refuse, shard_options
+from structpred.cli.options import InputFile, general_options, reading_options, refuse, shard_options
+from structpred.cli.running_text import check_text, text_options, words_of
 from structpred.cli.session import interrupted
 
 if TYPE_CHECKING:
@@ -34,11 +30,7 @@ log = logging.getLogger("structpred.cli")
     "--marginals", is_flag=True,
     help="With --json: the probability of every label, or arc (models trained with the log loss only).",
 )  # fmt: skip
-@click.option("--text", is_flag=True, help="DATA is running text: spaCy, if it is installed, finds words and sentences.")
-@click.option(
-    "--language", default="en", show_default=True, metavar="CODE",
-    help="With --text: whose tokenizer; xx for that of no language in particular.",
-)  # fmt: skip
+@text_options
 @shard_options("DATA", "label or parse")
 @click.option("--n-jobs", type=int, metavar="N", help="Threads; -1: all processors. The result is the same for any number.")
 @reading_options
@@ -71,10 +63,9 @@ def predict(
     from structpred.runtime.threads import checked_jobs
 
     asked = Asked.of(model, data, values)
+    check_text(ctx, text)
     if (asked.kbest is not None or asked.marginals) and not asked.as_json:
         raise click.UsageError("--kbest and --marginals need --json")
-    if given(ctx, "language") and not text:
-        raise click.UsageError("--language needs --text")
     if shards is not None:
         _check_shards(ctx, asked)
     else:
@@ -89,12 +80,8 @@ def predict(
         return
     if asked.marginals:
         _check_probabilistic(estimator, kind, model)
-    if not text:
-        kind.predict(estimator, asked)
-        return
-    refuse(ctx, ("label_column", "folds", "on_error"), "is not for --text")
-    with _tokenized(kind, estimator, asked, language) as tokens:
-        kind.predict(estimator, tokens)
+    with words_of(kind, estimator, asked, text, language) as found:
+        kind.predict(estimator, found)
 
 
 def _check_probabilistic(estimator: Any, kind: Kind, model: str) -> None:
@@ -129,19 +116,3 @@ def _predict_shards(model: Any, shards: "Shards", asked: Asked, scheduler: str |
     except KeyboardInterrupt:
         raise interrupted("the parts that are complete stay; the same command does the rest") from None
     log.info("wrote %d parts, from %s to %s", len(parts), parts[0], parts[-1])
-
-
-@contextmanager
-def _tokenized(kind: Kind, model: Any, asked: Asked, language: str) -> Iterator[Asked]:
-    """What was asked, of the words of the text; DataError for a text without words."""
-    from structpred.bridges.spacy import tokenized
-    from structpred.errors import DataError
-    from structpred.io.text import read_text, source_name
-
-    sentences = tokenized(read_text(asked.data, asked.reading.encoding), language)
-    if not sentences:
-        raise DataError(f"{source_name(asked.data)}: expected text with at least one word, got none")
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "words"
-        path.write_text(kind.words_as_data(model, asked, sentences), encoding="utf-8")
-        yield replace(asked, data=str(path), reading=asked.reading._replace(encoding="utf-8"))

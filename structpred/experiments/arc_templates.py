@@ -20,6 +20,7 @@ from structpred.experiments.experiment import Experiment, Wanted, data_file, onc
 from structpred.io import Treebank, read_treebank
 from structpred.io.templates.arc_template_sets import conjunction_family
 from structpred.models import DependencyParser
+from structpred.models.parser.sharding import checked_settings
 from structpred.trainers.online_mkl import OnlineMKL
 
 log = logging.getLogger("structpred.experiments")
@@ -99,6 +100,7 @@ class ArcTemplates(Experiment):
     def run(self, folder: Path, wanted: Wanted) -> Curves:
         """All trainings; those that are kept in the output folder are not done again."""
         sentences, epochs, bits = (200, 2, 10) if wanted.quick else (wanted.numbers[name] for name in self.numbers)
+        checked_settings(DependencyParser(max_bits=bits))  # before minutes of reading and training
         where = folder / "ud_english_ewt"
         train, dev, test = (read_treebank(data_file(where, f"en_ewt-ud-{part}.conllu")) for part in ("train", "dev", "test"))
         with ExitStack() as stack:

@@ -103,6 +103,13 @@ def test_each_claim_of_the_figure_is_met_or_not() -> None:
     assert [one.ours for one in ArcTemplates().claims(worse)] == ["80.00 and 80.00", "-0.26", "112 of 507, 13 in every tree"]
 
 
+def test_a_size_that_no_block_can_have_is_refused_before_any_work(here: Here, treebanks: Path, tmp_path: Path) -> None:
+    """One line, and no progress before it."""
+    command = ("bench", "arc-templates", "--data", str(treebanks.parent), "--max-bits", "99")
+    code, out, err = here(*command, cwd=tmp_path)
+    assert (code, out, err) == (2, "", "error: max_bits: expected a whole number in 1..28, got 99\n")
+
+
 @pytest.mark.slow
 def test_the_table_and_the_picture(here: Here, treebanks: Path, tmp_path: Path) -> None:
     """A line for each number of templates, that EWT stands in for licensed data, all figures as JSON, and the picture."""

@@ -11,6 +11,7 @@ from structpred.io import read_columns
 from structpred.io.multilabel.by_format import Source, read_training
 from structpred.io.treebanks.reader import read_treebank
 from structpred.models import ChainLabeler, DependencyParser, MultiLabelMRF
+from structpred.text.tables import cut
 
 Here = Callable[..., tuple[int, str, str]]
 
@@ -70,6 +71,23 @@ def test_a_tree(here: Here, treebanks: Path, tmp_path: Path) -> None:
     why = parser.explain(sentence, 1, against=other)
     assert (found["output"]["heads"], found["against"]["heads"]) == (why.output.heads.tolist(), why.against.heads.tolist())
     assert found["score"] == why.score
+
+
+def test_the_page_of_a_tree_draws_both(here: Here, treebanks: Path, tmp_path: Path) -> None:
+    """The tree, and the one that it is compared with, beside that of the data where it has one; its title is the sentence."""
+    data = treebanks / "test.conllu"
+    sentence = read_treebank(data).take([2])
+    command = ("explain", str(treebanks / "p.spz"), str(data), "--sample", "2", "-o", "why.html")
+    for more, n in (((), 1), (("--word", "1"), 2)):
+        assert here(*command, *more, cwd=tmp_path)[0] == 0
+        page = (tmp_path / "why.html").read_text()
+        assert page.count("</svg>") == page.count("red and dashed: not so in the data") == n
+        assert f"<title>{cut(' '.join(sentence.forms), 60)}</title>" in page
+        assert str(treebanks) not in page
+    (tmp_path / "bare.conllu").write_text(sentence.raw.decode().replace("\t0\troot", "\t_\troot"))
+    assert here(*command[:2], "bare.conllu", "-o", "why.html", cwd=tmp_path)[0] == 0
+    page = (tmp_path / "why.html").read_text()
+    assert ("</svg>" in page, "not so in the data" in page) == (True, False)
 
 
 def test_a_set_of_labels(here: Here, labelled: Path, tmp_path: Path) -> None:

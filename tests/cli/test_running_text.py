@@ -1,4 +1,4 @@
-"""Promises of `structpred predict --text`, and of what is said of running text without it."""
+"""Promises of `structpred predict --text` and `explain --text`, and of what is said of running text without it."""
 
 import json
 import sys
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from cli_helpers import call
 
+from structpred.bridges import spacy
 from structpred.models import ChainLabeler
 from structpred.runtime import dependencies
 
@@ -49,6 +50,18 @@ def test_text_is_labelled_in_the_format_of_the_model(here: Here, words: Path) ->
     assert {(len(row), row[1]) for rows in sentences for row in rows} == {(3, "_")}
     code, out, _ = here("predict", "python.spz", "t.txt", "--text", "--format", "columns", cwd=words)
     assert (code, out.split("\n")[0]) == (0, "The _ DET")
+
+
+def test_text_is_explained(here: Here, words: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """explain takes a sentence of a text, for labels and trees; only spaCy's part is played by a stand-in."""
+    monkeypatch.setattr(spacy, "tokenized", lambda text, language: [line.split() for line in text.splitlines() if line])
+    (words / "own.txt").write_text("the cat\ncats sleep\n")
+    code, out, err = here("explain", "m.spz", "own.txt", "--text", cwd=words)
+    assert (code, out.startswith("sample 0: the cat\n"), err) == (0, True, "")
+    code, out, _ = here("explain", "p.spz", "own.txt", "--text", "--sample", "1", "-o", "why.html", cwd=words)
+    page = (words / "why.html").read_text()
+    assert ("<title>cats sleep</title>" in page, "own.txt, sample 1: cats sleep" in page, "</svg>" in page) == (True, True, True)
+    assert here("explain", "m.spz", "own.txt", "--language", "de", cwd=words)[0] == 2
 
 
 def test_text_as_json_and_with_options(here: Here, words: Path) -> None:

@@ -18,7 +18,9 @@ from structpred.models import DependencyParser
 
 if TYPE_CHECKING:
     from structpred.distributed import Shards
+    from structpred.models.explanations import Explanation
     from structpred.report.contents import About
+    from structpred.text.markup import Html
 
 #: sentences that are in memory at once while parsing
 BATCH = 1000
@@ -111,7 +113,20 @@ def explain(parser: DependencyParser, asked: Asked) -> Explained:
         if word is None or not (against.isascii() and against.isdecimal()):
             raise click.UsageError(f"--against {against}: expected {RUNNER_UP}, or with --word N the number of a head")
         other = int(against)
-    return Explained(" ".join(sentence.forms), parser.explain(sentence, word, against=other))
+    why = parser.explain(sentence, word, against=other)
+    return Explained(" ".join(sentence.forms), why, () if asked.output == "-" else _drawn(sentence, why))
+
+
+def _drawn(sentence: Treebank, why: "Explanation") -> "list[tuple[str, Html]]":
+    """The tree that is explained and the one that it is compared with, each beside that of the data where these have one."""
+    from structpred.report import draw_tree
+
+    [words] = sentence.sentences()
+    gold = None if (sentence.heads < 0).any() else sentence.trees()[0]
+    against = "" if gold is None else "; red and dashed: not so in the data, whose arc is green, below"
+    trees = [("The tree that is explained", why.output), ("The tree that it is compared with", why.against)]
+    kept = [(line, tree) for line, tree in trees if tree is not None]
+    return [(f"{line}{against}.", draw_tree(words.forms, tree, gold=gold, tags=words.upos)) for line, tree in kept]
 
 
 def facts(parser: DependencyParser, header: dict[str, Any]) -> Pairs:

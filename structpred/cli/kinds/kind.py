@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from structpred.cli.training import Training
     from structpred.distributed import Shards
     from structpred.models.explanations import Explanation
+    from structpred.text.markup import Html
 
 #: in place of an alternative, as of the estimators' `explain`
 RUNNER_UP = "runner-up"
@@ -86,10 +87,11 @@ class Scored(NamedTuple):
 
 
 class Explained(NamedTuple):
-    """title: the sample on a line."""
+    """title: the sample on a line. pictures: of outputs, each with a line about it, for a page (Asked.output)."""
 
     title: str
     explanation: "Explanation"
+    pictures: "Sequence[tuple[str, Html]]" = ()
 
 
 class Kind(ABC):
