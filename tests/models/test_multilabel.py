@@ -323,8 +323,8 @@ BAD: dict[str, tuple[Any, Any, str]] = {
     "NaN labels": (X0, with_entry(Y0, 4, 2, np.nan), "sample 4: y must be 0 or 1, got nan for label 2"),
     "one column": (X0, Y0[:, 0], "y: expected rows of 0 and 1, one column per label, got 1-d int64.*MultiLabelBinarizer"),
     "no labels": (X0, Y0[:, :0], "y: expected at least one label columns, got 0"),
-    "sets": (X0, [("a",)] * 40, "MultiLabelBinarizer"),
-    "ragged sets": (X0, [("a",), ("a", "b")] * 20, "y: expected rows of 0 and 1"),
+    "sets": (X0, [("a", 1)] * 40, "MultiLabelBinarizer"),
+    "ragged sets": (X0, [("a",), ("a", 1)] * 20, "y: expected rows of 0 and 1"),
 }
 
 

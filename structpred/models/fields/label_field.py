@@ -70,8 +70,8 @@ def as_indicator(y: Any, n: int, n_labels: int | None = None, *, missing: bool =
         given = _marked(given)
     if given.ndim != 2 or given.dtype.kind not in "biuf":
         raise DataError(
-            f"y: expected rows of 0 and 1, one column per label, got {given.ndim}-d {given.dtype}; sets of labels become such "
-            "rows with sklearn.preprocessing.MultiLabelBinarizer"
+            f"y: expected rows of 0 and 1, one column per label, got {given.ndim}-d {given.dtype}; estimators take lists of "
+            "label names, too, and sklearn.preprocessing.MultiLabelBinarizer makes such rows of other sets"
         )
     if len(given) != n:
         raise DataError(f"X has {n} samples but y has {len(given)}")
@@ -99,6 +99,39 @@ def _marked(given: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return np.array(found.tolist())
     except ValueError:
         return given
+
+
+def named_rows(y: Any, names: Sequence[str] | None = None) -> tuple[Any, list[str] | None]:
+    """Rows of 0 and 1 and the names of their columns, where y is a data frame or lists of label names; else y as it is, and None.
+
+    names: of the labels, where these are known: columns come in their order. Without them names are sorted. Raises DataError,
+    naming the sample, for a name that is not among them.
+
+    >>> named_rows([["b"], [], ["a", "b"]])[0].tolist(), named_rows([["b"], [], ["a", "b"]])[1]
+    ([[0, 1], [0, 0], [1, 1]], ['a', 'b'])
+    """
+    if (columns := getattr(y, "columns", None)) is not None:
+        found = [str(name) for name in columns]
+        if names is None or found == names or sorted(found) != sorted(names):
+            return y, found
+        return np.asarray(y)[:, [found.index(name) for name in names]], list(names)
+    listed = y.tolist() if getattr(y, "ndim", 0) == 1 and y.dtype.kind == "O" else y
+    if not isinstance(listed, list | tuple) or not all(map(_is_names, listed)):
+        return y, None
+    seen = {name for row in listed for name in row}
+    if seen <= {"0", "1"} and (seen or names is None):  # states as text, or nothing
+        return y, None
+    known = sorted(seen) if names is None else list(names)
+    place, rows = {name: k for k, name in enumerate(known)}, np.zeros((len(listed), len(known)), np.int64)
+    for i, row in enumerate(listed):
+        if unknown := sorted({*row} - {*known}):
+            raise DataError(f"sample {i}: there is no label {unknown[0]!r}; there are {len(known)}: {', '.join(known[:10])}")
+        rows[i, [place[name] for name in row]] = 1
+    return rows, known
+
+
+def _is_names(row: Any) -> bool:
+    return isinstance(row, list | tuple | set | frozenset) and all(isinstance(name, str) for name in row)
 
 
 def labels_of(X: Any, y: Any, n: int, n_labels: int | None = None, *, missing: bool = False) -> Labels:
@@ -180,7 +213,7 @@ class LabelField:
         own = {"hierarchy_": self.hierarchy, "label_weights_": self.costs, "require_": self.require}
         own = {} if self.hierarchy is None else own
         sizes = {"n_features_in_": self.n_features, "n_labels_": self.n_labels}
-        return {**sizes, "label_names_": self.names, "edges_": self.edges, **own}
+        return {**sizes, "label_names_": self.names, "classes_": np.array(self.names), "edges_": self.edges, **own}
 
     def read(self, X: Any) -> Any:
         """The rows of features (CSR)."""
@@ -190,7 +223,7 @@ class LabelField:
         """Rows of 0 and 1, of `y` or of MultiLabelData."""
         if not data.shape[0]:
             raise DataError("X: expected at least one sample, got none")
-        return labels_of(X, y, data.shape[0], self.n_labels)
+        return labels_of(X, named_rows(y, self.names)[0], data.shape[0], self.n_labels)
 
     def codes(self, truth: Integers) -> list[Integers]:
         """The rows; DataError for one that is not closed under the hierarchy."""

@@ -42,6 +42,7 @@ class LabelSets:
 
     n_labels_: int = field(init=False)
     label_names_: list[str] = field(init=False)
+    classes_: npt.NDArray[Any] = field(init=False)
     edges_: Integers = field(init=False)
 
     def fit(
@@ -135,7 +136,8 @@ class MultiLabelMRF(LabelSets, FieldEstimator[Integers, Floats]):
 
     Minimises  1/2 |w|^2 + C sum_i s_i H_i(w), H_i the margin- or slack-rescaled hinge with the number of wrong labels as loss.
 
-    X is an array or sparse matrix (n, d), y rows of 0 and 1, one column per label; or X is MultiLabelData (io.read_mulan) alone.
+    X is an array or sparse matrix (n, d), y rows of 0 and 1, one column per label (a data frame, too), or the list of names of
+    each sample's labels; or X is MultiLabelData (io.read_mulan) alone.
 
     Parameters
     ----------
@@ -163,6 +165,8 @@ class MultiLabelMRF(LabelSets, FieldEstimator[Integers, Floats]):
         The numbers of labels and of features.
     label_names_ : list of str
         The names of the labels; their numbers where the data have none.
+    classes_ : ndarray (n_labels,)
+        The same as an array: `classes_[row == 1]` are the names of a predicted row.
     coef_, certificate_, history_, n_iter_, stop_reason_, converged_, probabilistic_
         As for every estimator.
 

@@ -17,7 +17,7 @@ from structpred.io.multilabel.data import MultiLabelData
 from structpred.models.base import checked_sample_weight
 from structpred.models.fields.estimator import Field
 from structpred.models.fields.feature_scale import FeatureScale, Spread
-from structpred.models.fields.label_field import LabelField, as_rows, label_choices, labels_of
+from structpred.models.fields.label_field import LabelField, as_rows, label_choices, labels_of, named_rows
 from structpred.models.fields.label_graphs import LabelCounts, label_edges
 from structpred.models.partial import scores_of, task_of
 from structpred.models.settings import about_dev, dev_parts, resolve_loss
@@ -101,10 +101,15 @@ class LabelSharding(FieldSharding):
         rows, known = as_rows(X), isinstance(X, MultiLabelData)
         if not rows.shape[0]:
             raise DataError("X: expected at least one sample, got none")
+        y, listed = named_rows(y, self._known(model))
         Y = labels_of(X, y, rows.shape[0], missing=True)
         names = X.feature_names if known else getattr(X, "columns", None)  # of a data frame
         features = None if names is None else [str(name) for name in names]
-        return Examples(rows, Y, list(X.label_names) if known and y is None else None, features)
+        return Examples(rows, Y, list(X.label_names) if known and y is None else listed, features)
+
+    def _known(self, model: Any) -> Sequence[str] | None:
+        """The names of the labels, where the settings of the model have them."""
+        return None
 
     def scanned(self, model: Any, data: Examples) -> LabelScan:
         """Sizes, names and counts."""
@@ -144,6 +149,10 @@ class LabelSharding(FieldSharding):
 
 class HierarchySharding(LabelSharding):
     """How `HierarchicalMultiLabel` is trained: require="auto" is what all rows are."""
+
+    def _known(self, model: Any) -> Sequence[str] | None:
+        """Those of the hierarchy."""
+        return getattr(model.hierarchy, "names", None)
 
     def read(self, model: Any, X: Any, y: Any, *, whole: bool) -> Examples:
         """The rows, with what the hierarchy says of missing labels."""
