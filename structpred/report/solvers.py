@@ -9,7 +9,8 @@ import numpy as np
 from structpred.report import figures
 
 _MARKS = "osv^D<>.x"
-_METHOD_MARKS = "osv^D<>p"
+_METHOD_MARKS = "osv^D<>pX"
+_LINES = ("-", "--", ":")
 
 
 def solver_curves(tables: Sequence[Mapping[str, Any]], path: str | os.PathLike[str]) -> None:
@@ -40,6 +41,7 @@ def _panel(ax: figures.Axes, courses: Sequence[Mapping[str, Any]], x: str, y: st
         values = [point[y] * (100 if y == "accuracy" else 1) for point in shown]
         style = {
             "color": figures.COLOURS[k % len(figures.COLOURS)],
+            "linestyle": _LINES[k // len(figures.COLOURS) % len(_LINES)],
             "marker": _MARKS[k % len(_MARKS)],
             "markersize": 3,
             "markevery": 0.1,
@@ -120,7 +122,7 @@ def regret_against_seconds(rows: Sequence[Mapping[str, Any]], path: str | os.Pat
             k = methods.index(row["method"])
             style = {
                 "color": figures.COLOURS[k % len(figures.COLOURS)],
-                "marker": _METHOD_MARKS[k % len(_MARKS)],
+                "marker": _METHOD_MARKS[k % len(_METHOD_MARKS)],
                 "markersize": 8,
             }
             ax.plot([max(row["cpu_seconds"], 1e-4)], [100 * row["regret"]], linestyle="none", label=row["method"], **style)
