@@ -74,6 +74,8 @@ class Oracle(ABC):
         Training takes that for the bound, as if it came from `argmax_bound`, so certificates stay true.
     expensive : bool
         Whether a call of argmax takes many times longer than scoring the parts: it is worthwhile to remember outputs.
+    only_shape : hashable or None
+        The shape of an oracle that has one alone: models and losses then need not be given shapes.
     output : str
         What errors call an output, such as "tree".
 
@@ -93,6 +95,7 @@ class Oracle(ABC):
     exact: bool = True
     tolerance: float = 0.0
     expensive: bool = False
+    only_shape: Shape = None
     #: what errors call an output
     output: str = "output"
 

@@ -6,13 +6,9 @@ import numpy as np
 
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.types import Floats, Integers
-from structpred.errors import DataError, OracleError
 from structpred.oracles.convex import ConvexOracle, Description
+from structpred.oracles.solvers._vectors import UNIT, labels_of, no_parts
 
-#: labels count amounts in this unit
-UNIT = 1e-12
-#: what labels can hold
-_LARGEST = 9e6
 #: a point may lie so far outside of the set
 _NEAR = 1e-7
 
@@ -72,24 +68,8 @@ class ConvexPoints(Oracle):
 
     def parts(self, labels: Labels, shape: Shape) -> Integers:
         """Always an OracleError: see `point`."""
-        raise OracleError(
-            f"the outputs of {type(self).__name__} are points with amounts, not sets of parts: use a loss that needs the maximum "
-            "alone, such as SPOPlus or PerturbedLoss, and trainer='adam'"
-        )
+        raise no_parts(self)
 
     def project(self, point: Scores, shape: Shape) -> Floats:
         """The nearest point of the set; see ConvexOracle."""
         return self.convex.project(point, shape)
-
-
-def labels_of(mu: Floats) -> Labels:
-    """Amounts as whole numbers of units. Raises DataError for those above 9e6.
-
-    >>> labels_of(np.array([0.25, 0.0])).tolist()
-    [250000000000, 0]
-    """
-    if np.abs(mu).max(initial=0.0) > _LARGEST:
-        raise DataError(
-            f"the best point has an amount of {np.abs(mu).max():.3g}: measure parts in larger units, up to {_LARGEST:g}"
-        )
-    return np.rint(mu / UNIT).astype(np.int64)
