@@ -43,10 +43,13 @@ class GridCosts(NamedTuple):
 
 
 class PartCosts(NamedTuple):
-    """loss = constant + costs . mu(y); costs has one number per part, n_parts(shape) in all."""
+    """loss = constant + costs . mu(y); costs has one number per part, n_parts(shape) in all. slack: by how much an output may
+    cost less than the truth, where a solver that stops at a gap found the truth.
+    """
 
     constant: float
     costs: Floats
+    slack: float = 0.0
 
 
 @runtime_checkable
@@ -200,7 +203,7 @@ class TaskCosts:
                 f"sample {i}: {self._name}: the true output costs {at_truth:.6g}, but must cost 0 (constant + costs . mu(y_i) = "
                 f"{constant:.6g} + {own.sum():.6g}); is it a similarity (larger is better)?"
             )
-        return _Sparse.of(PartCosts(constant, costs))
+        return _Sparse.of(PartCosts(constant, costs, answer.slack))
 
     def may_be_negative(self, i: int) -> bool:
         """Whether only the outputs of instance i can show that none costs less than the truth."""
@@ -209,7 +212,7 @@ class TaskCosts:
 
     def refuse_negative(self, i: int, loss: float, constant: float, found: Floats) -> None:
         """LossError if an output with the part costs `found` costs less than nothing."""
-        if loss < -_rounding(constant, found):
+        if loss < -getattr(self._answers[i], "slack", 0.0) - _rounding(constant, found):
             raise LossError(
                 f"sample {i}: {self._name}: an output costs {loss:.6g}, less than the true one, which costs 0; "
                 "is it a similarity (larger is better)? Where a part can occur twice in an output, as transitions can, "
@@ -375,12 +378,13 @@ class _Sparse(NamedTuple):
     constant: float
     at: npt.NDArray[np.int64]
     costs: Floats
+    slack: float
 
     @classmethod
     def of(cls, answer: PartCosts) -> "_Sparse":
         """The same costs, without their zeros."""
         at = np.flatnonzero(answer.costs)
-        return cls(answer.constant, at, answer.costs[at])
+        return cls(answer.constant, at, answer.costs[at], answer.slack)
 
 
 def _with_sets(table: Floats, sets: npt.NDArray[np.bool_]) -> GridCosts:

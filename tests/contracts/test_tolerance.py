@@ -20,6 +20,7 @@ from structpred.oracles.chain import ChainOracle
 from structpred.oracles.multiclass import MulticlassOracle
 from structpred.slack.surrogate import SlackRescaling
 from structpred.task.task import Task
+from structpred.task.task_checks import refuse_contradiction
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.names import trainers
 from structpred.trainers.problem import Problem
@@ -55,13 +56,43 @@ class Declared(Gap):
 
 def test_a_solver_that_stops_at_a_gap_is_told_what_to_declare() -> None:
     """Its small misses are not taken for rounding or for a heuristic; with the tolerance it passes, with less it does not."""
-    with pytest.raises(OracleError, match=r"a solver that stops at a gap, of 0\.00\d+ at most here: declare tolerance"):
+    with pytest.raises(
+        OracleError, match=r"a solver that stops at a gap: relative error 0\.00\d+ at most here\..* declare tolerance"
+    ):
         structpred.check_oracle(Gap())
     assert structpred.check_oracle(Declared()).checked["wrong argmax"] > 100
     less = Declared()
     less.tolerance = 1e-4
     with pytest.raises(OracleError, match="declare tolerance"):
         structpred.check_oracle(less)
+
+
+class AtLargeScores(Gap):
+    """HiGHS at SciPy's gap: only where scores are large its misses are larger than rounding."""
+
+    gap = 1e-9
+
+    def argmax(self, scores, shape):
+        at = np.argsort(-scores, kind="stable")[:2]
+        return at[1:] if np.abs(scores).max() > 1e4 and scores[at[0]] - scores[at[1]] < 1e-6 * abs(scores[at[0]]) else at[:1]
+
+
+def test_a_gap_at_large_scores_is_not_taken_for_whole_numbers() -> None:
+    """Misses of 1e-7 of scores of 1e6 and more may be a gap; the advice names it, and never speaks of whole numbers."""
+    with pytest.raises(OracleError, match="a solver that stops at a gap") as caught:
+        structpred.check_oracle(AtLargeScores())
+    assert "whole numbers" not in str(caught.value)
+
+
+def test_a_gap_that_shows_in_training_is_told_as_one() -> None:
+    """Where the true output beats an exact answer, or a tolerance, by little, it is a gap; by much, the sign is in question."""
+    small, large, truth, found = np.array([100.0, 99.0]), np.array([100.0, 9.0]), np.array([0]), np.array([1])
+    with pytest.raises(OracleError, match=r"a solver that stops at a gap: relative error 0\.01 .*declare tolerance"):
+        refuse_contradiction(Gap(), 3, small, truth, found)
+    with pytest.raises(OracleError, match=r"with tolerance=0\.0101 has the bound 99\.5.*its gap is larger"):
+        refuse_contradiction(Declared(), 3, small, truth, found, 99.5)
+    with pytest.raises(OracleError, match="does it minimise"):
+        refuse_contradiction(Gap(), 3, large, truth, found)
 
 
 @pytest.mark.parametrize("tolerance", [-1.0, np.inf, None, "0.1"])
