@@ -51,6 +51,7 @@ class ProcessOracle(Oracle):
 
     def __init__(self, oracle: Oracle, *, n_jobs: int = 2) -> None:
         self.oracle, self.exact, self.expensive, self.output = oracle, oracle.exact, oracle.expensive, oracle.output
+        self.only_shape = oracle.only_shape
         if oracle.tolerance:  # else no setting of its own: digests of checkpoints know none
             self.tolerance = oracle.tolerance
         # the number of processes is no plain setting, so that a checkpoint may be taken up with another one
