@@ -13,19 +13,20 @@ from structpred.core.scores import all_finite
 from structpred.core.stand_ins import stand_in
 from structpred.errors import DataError, OracleError, StructpredError
 from structpred.runtime.ranges import ends_of
+from structpred.runtime.threads import run_ranges, split_evenly
 
 _WHOLE = np.dtype(np.int64)
 
 
 def argmax_batch(
-    oracle: Oracle, scores: Scores, offsets: npt.NDArray[np.int64], shapes: Sequence[Shape]
+    oracle: Oracle, scores: Scores, offsets: npt.NDArray[np.int64], shapes: Sequence[Shape], n_jobs: int = 1
 ) -> tuple[Labels, npt.NDArray[np.int64]]:
     """The best output of each instance of a batch: (labels, label_offsets), both flat int64 arrays of the caller's own.
 
     Instance i has the scores ``scores[offsets[i]:offsets[i+1]]`` and the shape ``shapes[i]``. This is the only caller of
-    an oracle's own `argmax_batch`; where there is none, or a subclass has changed `argmax` since, it loops. Raises DataError
-    for scores that are not finite and OracleError for labels that are not a 1-d int64 array, and for an exception of the
-    oracle's own, naming the sample.
+    an oracle's own `argmax_batch`, which n_jobs threads ask; where there is none, or a subclass has changed `argmax` since, it
+    loops. Raises DataError for scores that are not finite and OracleError for labels that are not a 1-d int64 array, and for an
+    exception of the oracle's own, naming the sample.
     """
     scores = np.ascontiguousarray(scores, dtype=np.float64)
     offsets = np.ascontiguousarray(offsets, dtype=np.int64)
@@ -35,9 +36,13 @@ def argmax_batch(
         )
     check_finite(scores, offsets)
     if (batch := stand_in(oracle, "argmax_batch", ("argmax", "n_parts"))) is not None:
-        answer = _asked(batch, oracle, "argmax_batch", scores, offsets, shapes)
-        labels, ends = _checked_batch(answer, oracle, len(shapes), "argmax_batch")
-        return labels.copy(), ends.copy()
+
+        def ask(*piece: Any) -> tuple[npt.NDArray[Any], ...]:
+            labels, ends = _checked_batch(_asked(batch, oracle, "argmax_batch", *piece), oracle, len(piece[2]), "argmax_batch")
+            return labels.copy(), np.diff(ends)
+
+        labels, lengths = _on_threads(ask, scores, offsets, shapes, n_jobs)
+        return labels, ends_of(lengths)
     found = [_argmax(oracle, scores[offsets[i] : offsets[i + 1]], shape, i) for i, shape in enumerate(shapes)]
     lengths = np.array([0, *map(len, found)], dtype=np.int64)
     return np.concatenate([*found, np.empty(0, np.int64)]), np.cumsum(lengths)
@@ -53,21 +58,45 @@ def _asked(batch: Callable[..., Any], oracle: Oracle, method: str, *arguments: A
         raise OracleError(f"a batch of {len(arguments[-1])} samples: {name} raised {raised(error)}") from error
 
 
+def _on_threads(
+    ask: Callable[..., tuple[npt.NDArray[Any], ...]], scores: Scores, offsets: npt.NDArray[np.int64], shapes: Sequence[Shape],
+    n_jobs: int,
+) -> list[npt.NDArray[Any]]:  # fmt: skip
+    """The arrays that `ask` gives for neighbours, on up to n_jobs threads, joined in the order of the instances."""
+    if n_jobs == 1 or len(shapes) <= 1:
+        return list(ask(scores, offsets, shapes))
+    ranges = split_evenly(np.diff(offsets), n_jobs)
+    found: dict[int, tuple[npt.NDArray[Any], ...]] = {}
+
+    def run(a: int, b: int) -> None:
+        found[a] = ask(scores[offsets[a] : offsets[b]], offsets[a : b + 1] - offsets[a], shapes[a:b])
+
+    run_ranges(run, ranges, n_jobs)
+    return [np.concatenate(pieces) for pieces in zip(*(found[a] for a, _ in ranges), strict=True)]
+
+
 def argmax_bound_batch(
-    oracle: Any, scores: Scores, offsets: npt.NDArray[np.int64], shapes: Sequence[Shape]
+    oracle: Any, scores: Scores, offsets: npt.NDArray[np.int64], shapes: Sequence[Shape], n_jobs: int = 1
 ) -> tuple[Labels, npt.NDArray[np.int64], Scores]:
     """(labels, label_offsets, bounds) of a batch, from an oracle that has `argmax_bound_batch`; this is its only caller.
 
     Raises OracleError for answers of another kind or size.
     """
-    found = _asked(oracle.argmax_bound_batch, oracle, "argmax_bound_batch", scores, offsets, shapes)
-    if not (isinstance(found, tuple) and len(found) == 3):
-        name = f"{type(oracle).__name__}.argmax_bound_batch"
-        raise OracleError(
-            f"{name} must return (labels, label_offsets, bounds), got {type(found).__name__}; run check_oracle on it"
-        )
-    labels, ends = _checked_batch(found[:2], oracle, len(shapes), "argmax_bound_batch")
-    return labels, ends, _checked_flat(found[2], oracle, "argmax_bound_batch", len(shapes))
+    name = "argmax_bound_batch"
+
+    def ask(*piece: Any) -> tuple[npt.NDArray[Any], ...]:
+        found = _asked(oracle.argmax_bound_batch, oracle, name, *piece)
+        if not (isinstance(found, tuple) and len(found) == 3):
+            raise OracleError(
+                f"{type(oracle).__name__}.{name} must return (labels, label_offsets, bounds), got {type(found).__name__}; run "
+                "check_oracle on it"
+            )
+        n = len(piece[2])
+        labels, ends = _checked_batch(found[:2], oracle, n, name)
+        return labels, np.diff(ends), _checked_flat(found[2], oracle, name, n)
+
+    labels, lengths, bounds = _on_threads(ask, scores, offsets, shapes, n_jobs)
+    return labels, ends_of(lengths), bounds
 
 
 def parts_batch(

@@ -20,7 +20,7 @@ from structpred.errors import DataError, InfeasibleError, OracleError
 from structpred.runtime.interrupts import abandon_if_asked
 from structpred.runtime.lazy_names import later
 from structpred.runtime.ranges import ends_of, spans
-from structpred.runtime.threads import checked_jobs, run_ranges, split_evenly
+from structpred.runtime.threads import checked_jobs
 from structpred.task.regret import packed_labels
 from structpred.task.task_checks import true_parts
 
@@ -258,24 +258,12 @@ class Scores:
         """(outputs, bounds of an inexact oracle that gives them)."""
         if not self.oracle.exact and callable(getattr(self.oracle, "argmax_bound", None)):
             return self._bounded(scores)
-        if self.n_jobs == 1 or stand_in(self.oracle, "argmax_batch", ("argmax", "n_parts")) is None:
-            abandon_if_asked()
-            return Outputs(*argmax_batch(self.oracle, scores, self.offsets, self.shapes)), None
-        ranges = split_evenly(self.sizes, self.n_jobs)
-        found: dict[int, tuple[Labels, Integers]] = {}
-
-        def run(a: int, b: int) -> None:
-            own = scores[self.offsets[a] : self.offsets[b]]
-            found[a] = argmax_batch(self.oracle, own, self.offsets[a : b + 1] - self.offsets[a], self.shapes[a:b])
-
-        run_ranges(run, ranges, self.n_jobs)
-        pieces = [found[a] for a, _ in ranges]
-        lengths = np.concatenate([np.empty(0, np.int64), *(np.diff(ends) for _, ends in pieces)])
-        return Outputs(np.concatenate([np.empty(0, np.int64), *(labels for labels, _ in pieces)]), ends_of(lengths)), None
+        abandon_if_asked()
+        return Outputs(*argmax_batch(self.oracle, scores, self.offsets, self.shapes, self.n_jobs)), None
 
     def _bounded(self, scores: Floats) -> tuple[Outputs, Floats]:
         if stand_in(self.oracle, "argmax_bound_batch", ("argmax", "argmax_bound", "n_parts")) is not None:
-            labels, ends, bounds = argmax_bound_batch(self.oracle, scores, self.offsets, self.shapes)
+            labels, ends, bounds = argmax_bound_batch(self.oracle, scores, self.offsets, self.shapes, self.n_jobs)
             return Outputs(labels, ends), bounds
         pairs = enumerate(zip(self.split(scores), self.shapes, strict=True))
         found = [asked(i, self.oracle, "argmax_bound", own, shape) for i, (own, shape) in pairs]

@@ -66,16 +66,16 @@ class Adam:
 
     def minimise(
         self, loss: Loss | Layer, design: Design, truth: Truth, lam: float, passes: int, seed: int,
-        callbacks: tuple[Callback, ...] = (), display: Display | None = None,
+        callbacks: tuple[Callback, ...] = (), display: Display | None = None, n_jobs: int = 1,
     ) -> Result:  # fmt: skip
-        """The last weights (columns, n_outputs), after that many passes over the instances in random order."""
+        """The last weights (columns, n_outputs), after that many passes in random order; n_jobs threads ask the oracle."""
         rng, n = np.random.default_rng(seed), len(design.shapes)
         W = _least_squares(design, truth)
         first, second = np.zeros_like(W), np.zeros_like(W)
         steps, total = 0, passes * -(-n // self.batch_size)
         size, history, reason = _scale(design, truth), list[Record](), "max_iter"
         start, cpu_start = time.perf_counter(), time.process_time()
-        batches = Batches(loss.oracle, design, truth)
+        batches = Batches(loss.oracle, design, truth, n_jobs)
         for n_pass in range(1, passes + 1):
             seen = 0.0
             for batch in batches.shuffled(rng.permutation(n), self.batch_size):
@@ -112,8 +112,8 @@ class Batch(NamedTuple):
 class Batches:
     """The instances in batches. What all batches of one length share where all shapes are the same is made once."""
 
-    def __init__(self, oracle: Oracle, design: Design, truth: Truth) -> None:
-        self.oracle, self.design, self.truth = oracle, design, truth
+    def __init__(self, oracle: Oracle, design: Design, truth: Truth, n_jobs: int = 1) -> None:
+        self.oracle, self.design, self.truth, self.n_jobs = oracle, design, truth, n_jobs
         self.same = all(shape is design.shapes[0] for shape in design.shapes)
         self._kept: dict[int, Scores] = {}
 
@@ -125,7 +125,7 @@ class Batches:
             b = min(a + size, len(order))
             places = self._kept.get(b - a)
             if places is None:
-                places = Scores(self.oracle, own.shapes[a:b], ends[a : b + 1] - ends[a], None, 1)
+                places = Scores(self.oracle, own.shapes[a:b], ends[a : b + 1] - ends[a], None, self.n_jobs)
                 if self.same:
                     self._kept[b - a] = places
             at, rows = slice(int(ends[a]), int(ends[b])), own.rows[own.places[a] : own.places[b]]

@@ -48,10 +48,10 @@ def read(X: Any, shapes: Any, shape: Hashable, oracle: Oracle, constant: bool) -
     """The instances of X.
 
     X: an array (n, d), one row of features an instance; or a list of arrays (n_parts_i, d), one row a part; either may be a list
-    of Instance(features, shape). shapes: one for each instance; None: `shape` for all. constant: whether a column of ones is
-    appended. Raises DataError, naming the sample, for what does not fit.
+    of Instance(features, shape). shapes: one for each instance; None: `shape` for all, or the oracle's only one. constant:
+    whether a column of ones is appended. Raises DataError, naming the sample, for what does not fit.
     """
-    samples, listed = _samples(X, shapes, shape)
+    samples, listed = _samples(X, shapes, oracle.only_shape if shape is None else shape)
     per_part = isinstance(samples, list)
     blocks = [_table(own, f"sample {i}: ") for i, own in enumerate(samples)] if per_part else [samples]
     if len({block.shape[1] for block in blocks}) > 1:

@@ -18,7 +18,7 @@ from structpred.layers.expected_cost import ExpectedCost
 from structpred.layers.layer import Layer
 from structpred.layers.loss import Loss
 from structpred.layers.names import losses
-from structpred.layers.record import Outputs, Scores
+from structpred.layers.record import Scores
 from structpred.models.base import as_callbacks, checked_C, seed_of, structured_tags
 from structpred.models.bundles import (
     COMMON,
@@ -40,6 +40,7 @@ from structpred.models.settings import checked_oracle, resolve_trainer, settings
 from structpred.models.sklearn_bridge import Estimator, NotFittedError
 from structpred.objectives.part_losses import Regret
 from structpred.runtime.ranges import ends_of
+from structpred.runtime.threads import checked_jobs
 from structpred.storage import schema as storage
 from structpred.storage.bundles import Bundle
 from structpred.task.regret import Numbers, PartScores, Regrets, regrets, true_scores
@@ -102,7 +103,7 @@ class DecisionModel(Estimator):
     oracle : Oracle
         Finds the best decision: `ShortestPathOracle`, `KnapsackOracle`, or your own.
     shape : hashable, optional
-        The shape of all instances; None: `fit` and the others are given shapes=.
+        The shape of all instances; None: that of an oracle with one alone, or `fit` and the others are given shapes=.
     loss : str, Loss or Layer
         The name of a loss of `structpred.layers` ("spo+", "perturbed", "pg", ...), or an object with its settings, such as
         ``PerturbedLoss(oracle, samples=20)``. A layer is trained on the true cost of the decision that it softens.
@@ -125,6 +126,8 @@ class DecisionModel(Estimator):
         Learns the costs themselves, whatever the decisions: the two-stage baseline. loss, trainer and C are then not used.
     verbose : int
         0: silent. 1: a line a pass on standard error, in a notebook an output that changes in place.
+    n_jobs : int, optional
+        Threads that call the oracle where it has `argmax_batch`, -1 for all processors. Results do not depend on it.
     check_components : bool
         Whether an oracle, a loss or a trainer from outside the package must pass its contract check: see StructuredEstimator.
 
@@ -176,6 +179,7 @@ class DecisionModel(Estimator):
     random_state: Any = None
     regressor: Any = None
     verbose: int = 0
+    n_jobs: int | None = None
     check_components: bool = True
 
     certificate_: Certificate = field(init=False)
@@ -214,13 +218,12 @@ class DecisionModel(Estimator):
             max_iter=max(50, least) if self.max_iter is None else self.max_iter, tol=self.tol, check_every=self.check_every,
             seed=seed_of(self.random_state), callbacks=as_callbacks(self.callbacks), verbose=self.verbose,
         )  # fmt: skip
-        labels, ends = truth.best()
-        gold = Outputs(labels, ends)
+        batch = self._batch(truth, loss.oracle)
+        best = batch.best(truth.scores)
         if isinstance(trainer, Adam):
-            counts = Scores(loss.oracle, design.shapes, truth.offsets, None, 1).points(gold)
             with display_of(run.verbose, "Adam", run.max_iter, "") as display:
-                known = Truth(truth.scores, counts, truth.offsets)
-                result = trainer.minimise(loss, design, known, lam, run.max_iter, run.seed, tuple(run.callbacks), display)
+                known, jobs = Truth(truth.scores, batch.counts(best), truth.offsets), batch.n_jobs
+                result = trainer.minimise(loss, design, known, lam, run.max_iter, run.seed, tuple(run.callbacks), display, jobs)
                 return marked(result, checked)
         resolved = resolve_trainer(trainer)[0]
         if has_points(self.oracle):
@@ -230,13 +233,15 @@ class DecisionModel(Estimator):
             )
         scale, surrogate = surrogate_of(loss, resolved)
         try:
-            task = Task(design.features(scale), loss.oracle, list(gold), design.shapes, Regret(truth.split()))
+            regret, gold = Regret(truth.split(), best.gaps), list(best.outputs)
+            task = Task(design.features(scale), loss.oracle, gold, design.shapes, regret, n_jobs=batch.n_jobs)
             problem = Problem(task, surrogate, lam)
             return marked(warned(train(problem, resolved, run), problem), checked)
         except LossError as error:  # the regret of what the oracle itself gave as the best decision
             raise OracleError(
                 f"{str(error).partition(', less')[0]} against the decision that {type(loss.oracle).__name__}.argmax gave as the "
-                "best one at the true costs: does it minimise (scores taken for costs), or miss the best? Run check_oracle on it"
+                "best one at the true costs: does it minimise (scores taken for costs), or miss the best? A solver that stops at "
+                "a gap declares tolerance = its gap, or exact = False with argmax_bound; run check_oracle on it"
             ) from error
 
     def _resolved_loss(self) -> Loss | Layer:
@@ -283,19 +288,27 @@ class DecisionModel(Estimator):
     def predict(self, X: Any, shapes: Sequence[Hashable] | None = None) -> list[Labels]:
         """The decision for each instance: the labels of the oracle's best output at the predicted costs or values."""
         found = self._scores(X, shapes)
-        labels, ends = argmax_batch(self.oracle, found.scores, found.offsets, found.shapes)
+        labels, ends = argmax_batch(self.oracle, found.scores, found.offsets, found.shapes, checked_jobs(self.n_jobs))
         return np.split(labels, ends[1:-1])
 
     def predict_points(self, X: Any, shapes: Sequence[Hashable] | None = None) -> list[Floats]:
         """The decision for each instance as part counts: 0 and 1, or, where outputs are points, the amounts of all parts."""
         found = self._scores(X, shapes)
-        batch = Scores(self.oracle, found.shapes, found.offsets, None, 1)
+        batch = self._batch(found, self.oracle)
         return batch.split(batch.counts(batch.best(found.scores)))
+
+    def _batch(self, given: PartScores, oracle: Oracle) -> Scores:
+        return Scores(oracle, given.shapes, given.offsets, None, checked_jobs(self.n_jobs))
 
     def predict_costs(self, X: Any, shapes: Sequence[Hashable] | None = None) -> Any:
         """The predicted costs of the parts, (n, parts), or a list of arrays for rows of parts; minus the predicted values."""
+        found = self.predict_values(X, shapes)
+        return [-own for own in found] if self.per_part_ else -found
+
+    def predict_values(self, X: Any, shapes: Sequence[Hashable] | None = None) -> Any:
+        """The predicted values of the parts, (n, parts), or a list of arrays for rows of parts; minus the predicted costs."""
         found = self._scores(X, shapes)
-        return [-own for own in found.split()] if self.per_part_ else -found.scores.reshape(len(found.shapes), -1)
+        return found.split() if self.per_part_ else found.scores.reshape(len(found.shapes), -1)
 
     def regrets(
         self, X: Any, costs: Numbers | None = None, *, values: Numbers | None = None, shapes: Sequence[Hashable] | None = None
