@@ -177,6 +177,7 @@ class Loss(OfScores, ABC):
         *,
         gold: Gold | None = None,
         true_scores: npt.ArrayLike | None = None,
+        true_costs: npt.ArrayLike | None = None,
         costs: npt.ArrayLike | None = None,
         pool: Sequence[Sequence[Labels]] | None = None,
         ids: Sequence[int] | Integers | None = None,
@@ -189,11 +190,13 @@ class Loss(OfScores, ABC):
         batch : Scores
             ``Scores.of(oracle, shapes)``, with the oracle of this loss.
         theta : float array (size,), or (n, p) where all instances have p parts
-            Predicted scores, maximised: costs are minus scores.
+            Predicted scores, maximised. With true_costs they are predicted costs, minimised, and the gradient is by them.
         gold : a sequence of labels, one output an instance, or a flat float array of part counts
             The latter may be any point of the hull of outputs.
         true_scores : float array as theta, optional
             What parts are truly worth. Without gold the best outputs at them are gold; they are kept for given ids.
+        true_costs : float array as theta, optional
+            In place of true_scores: what parts truly cost. Of theta and these both are costs, or neither is.
         costs : float array as theta, optional
             Part costs ell of a structured loss: loss(y) = ell . (mu(y) - gold).
         pool : outputs an instance, optional
@@ -214,6 +217,13 @@ class Loss(OfScores, ABC):
             Where something that this loss `takes` is not given.
         """
         check_oracle_of(batch, self.oracle, type(self).__name__)
+        sign = 1.0 if true_costs is None else -1.0
+        if true_costs is not None:
+            if true_scores is not None:
+                raise ParameterError(
+                    "give true_costs=, beside predicted costs, or true_scores=, beside predicted scores: not both"
+                )
+            theta, true_scores = -batch.flat(theta, "cost"), -batch.flat(true_costs, "true cost")
         full = batch.full(theta)
         given = self._given(batch, gold, true_scores, costs, pool, ids, step)
         found = self.terms(batch, full, given)
@@ -221,7 +231,7 @@ class Loss(OfScores, ABC):
             self._refuse_negative(batch, full if found.scores is None else found.scores, found, given)
         decisions, bend = found.decisions, found.curvature
         return LossRecord(
-            found.values, batch.masked(found.gradient), found.gap,
+            found.values, batch.masked(sign * found.gradient), found.gap,
             (lambda: batch.best(full).outputs) if decisions is None else (lambda: decisions), found.flips,
             None if bend is None else (lambda v: batch.masked(bend(batch.masked(batch.flat(v, "gradient"))))),
         )  # fmt: skip
@@ -234,12 +244,16 @@ class Loss(OfScores, ABC):
         ell = None if costs is None else batch.flat(costs, "part cost")
         for name, value in (("true_scores", truth), ("costs", ell)):
             if name in self.takes and value is None:
-                raise ParameterError(f"{type(self).__name__} needs {name}=, one number a part")
+                signs = ", which is maximised as theta is; or true_costs=, minimised, where theta are costs, too"
+                also = signs if name == "true_scores" else ""
+                raise ParameterError(f"{type(self).__name__} needs {name}=, one number a part{also}")
         names = checked_ids(ids, len(batch))
         target = None if gold is None else batch.points(gold)
         if target is None and "gold" in self.takes:
             if truth is None:
-                raise ParameterError(f"{type(self).__name__} needs gold= (outputs or part counts), or true_scores= to find it")
+                raise ParameterError(
+                    f"{type(self).__name__} needs gold= (outputs or part counts), or true_scores= (true_costs=) to find it"
+                )
             target = self._solved(batch, truth, names if ids is not None else None)
         if pool is not None and len(pool) != len(batch):
             raise DataError(f"expected one pool of outputs an instance, {len(batch)}, got {len(pool)}")

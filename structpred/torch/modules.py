@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from structpred.core.oracle import Oracle, Shape
+from structpred.errors import ParameterError
 from structpred.layers import Layer, Loss, Scores
 from structpred.torch.functions import LayerFunction, LossFunction, checked, plain, precise, shaped
 
@@ -40,22 +41,36 @@ class _Module(torch.nn.Module):
         return self.step
 
     def forward(
-        self, theta: torch.Tensor, *, shapes: Sequence[Shape], fixed: tuple[Any, Any] | None = None, step: int | None = None,
-        **given: Any,
+        self, theta: torch.Tensor, *unnamed: Any, shapes: Sequence[Shape] | None = None, fixed: tuple[Any, Any] | None = None,
+        step: int | None = None, **given: Any,
     ) -> torch.Tensor:  # fmt: skip
         """The losses (n,), in float32 at least under autocast, or the points; in the scores' type and device.
 
-        theta: (n, p), flat (size,), or nested. `given`: arrays or tensors; for losses gold, true_scores, costs, pool, ids, as for
-        `structpred.layers.Loss`; for layers ids, names of instances, for noise and warm starts. step: the number of the step, for
-        noise; without it training counts on and evaluation has 0.
+        theta: (n, p), flat (size,), or nested. shapes: may be left out beside (n, p) where the oracle has one alone. `given`:
+        arrays or tensors; for losses gold, true_scores or true_costs, costs, pool, ids, as for `structpred.layers.Loss`; for
+        layers ids, names of instances, for noise and warm starts. step: its number, for noise; without it training
+        counts on and evaluation has 0. ParameterError where scores and costs could be mistaken: they are given by name.
         """
+        if unnamed:
+            name = type(self._inner).__name__
+            raise ParameterError(
+                f"{name}: write what the second argument is: loss(costs, true_costs=...) for predicted and true costs, "
+                "which are minimised (as in PyEPO), or loss(scores, true_scores=...) for scores, which are maximised"
+            )
         return self.record(theta, shapes=shapes, fixed=fixed, step=step, **given)[0]
 
     def record(
-        self, theta: torch.Tensor, *, shapes: Sequence[Shape], fixed: tuple[Any, Any] | None = None, step: int | None = None,
-        **given: Any,
+        self, theta: torch.Tensor, *, shapes: Sequence[Shape] | None = None, fixed: tuple[Any, Any] | None = None,
+        step: int | None = None, **given: Any,
     ) -> tuple[torch.Tensor, Any]:  # fmt: skip
         """What `forward` gives, and the record of the loss or layer: decisions, gaps, the flip rate."""
+        if shapes is None:
+            only = self._inner.oracle.only_shape
+            if only is None or theta.dim() != 2:
+                raise ParameterError(
+                    "shapes= is missing: one an instance; only (n, p) scores of an oracle with one shape need none"
+                )
+            shapes = [only] * len(theta)
         batch, asked = self._batch(shapes, fixed), self._next_step(step)
         known = {name: plain(value) for name, value in given.items()}
         found: list[Any] = []
