@@ -83,7 +83,7 @@ class MilpOracle(VectorOracle):
             raise ParameterError(f"expected 0 <= mip_rel_gap < 1 and node_limit >= 1, got {mip_rel_gap!r} and {node_limit!r}")
         self.mip_rel_gap, self.node_limit = float(mip_rel_gap), node_limit
         self.exact = mip_rel_gap == 0.0 and node_limit is None
-        numbers = (self._rows.toarray() if self._rows.nnz < _LISTED else self._rows.data, self._low, self._high, *of_each)
+        numbers = (self._rows.data, self._rows.indices, self._rows.indptr, self._low, self._high, *of_each)
         self.problem = blake2b(b"".join(own.tobytes() for own in numbers), digest_size=16).hexdigest()  # tells checkpoints apart
         whole = bool(self._integrality.all() and (self._lower >= 0.0).all())
         few = whole and float(np.prod(self._upper - self._lower + 1.0)) <= _LISTED
