@@ -174,8 +174,7 @@ class TaskCosts:
             raise LossError(f"sample {i}: {self._name}: label costs must be finite and >= 0; is it a score (larger is better)?")
         if cost.ndim and np.diag(cost).any():
             raise LossError(f"sample {i}: {self._name}: label costs must be zero on the diagonal: the truth costs nothing")
-        kept = GridCosts(float(cost)) if cost.ndim == 0 else GridCosts(cost)
-        self._known[key] = kept
+        self._known[key] = kept = GridCosts(float(cost)) if cost.ndim == 0 else GridCosts(cost)
         return kept
 
     def _checked_parts(self, i: int, answer: PartCosts, truth: npt.NDArray[np.int64]) -> "_Sparse":
@@ -212,7 +211,8 @@ class TaskCosts:
 
     def refuse_negative(self, i: int, loss: float, constant: float, found: Floats) -> None:
         """LossError if an output with the part costs `found` costs less than nothing."""
-        if loss < -getattr(self._answers[i], "slack", 0.0) - _rounding(constant, found):
+        answer = self._answers[i]
+        if loss < -_rounding(constant, found) - (answer.slack if isinstance(answer, _Sparse) else 0.0):
             raise LossError(
                 f"sample {i}: {self._name}: an output costs {loss:.6g}, less than the true one, which costs 0; "
                 "is it a similarity (larger is better)? Where a part can occur twice in an output, as transitions can, "
