@@ -38,8 +38,8 @@ class Numbers(click.ParamType[tuple[float, ...]]):
     "--test", "--dev", "test", type=InputFile(), required=True, metavar="FILE",
     help="Labelled data to score on; --dev is the same.",
 )  # fmt: skip
-@click.option("--format", type=Choice(FORMATS), required=True, help="Format of the data.")
-@click.option("--template", metavar="NAME|FILE", help="Features of column files: chunking, ner, pos, or a CRF++ template file.")
+@click.option("--format", type=Choice(("auto", *FORMATS)), default="auto", show_default=True, help="As of `train chain`.")
+@click.option("--template", metavar="NAME|FILE", default="auto", show_default=True, help="As of `train chain`.")
 @click.option("--label-column", type=int, default=-1, show_default=True, metavar="N", help="Column of the labels, from 0.")
 @click.option("--folds", type=Folds(), help="Train on these folds of OCR data only: 0, 1-9 or 0,3,5-7.")
 @click.option("--test-folds", "--dev-folds", "test_folds", type=Folds(), help="Score on these folds of OCR data in --test.")
@@ -65,11 +65,13 @@ def curve(train: str, test: str, picture: str | None, as_json: bool, **values: A
     Parts are random, and each contains the smaller ones. The slope at the end shows whether more data would help.
     """
     from structpred.cli.files import check_picture
+    from structpred.cli.sequences.defaults import completed
     from structpred.errors import ParameterError
+    from structpred.io.columns import COLUMN_FORMATS
     from structpred.report.curves import data_curve
 
-    asked = SimpleNamespace(train=train, test=test, **values)
-    if (asked.template is not None) != (asked.format in ("columns", "conll2000")):
+    asked = SimpleNamespace(train=train, test=test, **completed(values, train))
+    if (asked.template is not None) != (asked.format in COLUMN_FORMATS):
         raise ParameterError("--template is needed with column files, and only there")
     if train == test == "-":
         raise ParameterError("TRAIN and --test cannot both be standard input")

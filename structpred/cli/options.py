@@ -15,7 +15,7 @@ from structpred.errors import DataError
 from structpred.text.suggestions import did_you_mean
 
 #: those of structpred.io, which takes long to load
-FORMATS = ("conll2000", "columns", "crfsuite", "ocr")
+FORMATS = ("conll2003", "conll2000", "columns", "crfsuite", "ocr")
 TREEBANK_FORMATS = ("conllu", "conllx", "conll2008", "conll2009")
 LABEL_FORMATS = ("arff", "libsvm", "npz", "clus", "clus-dag")
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -111,6 +111,14 @@ class Reading(NamedTuple):
     on_error: Literal["raise", "skip"] = "raise"
 
 
+def auto_or(names: Iterable[str]) -> dict[str, Any]:
+    """What an option --format takes besides its help: one of these names, or "auto", the default, which gives None."""
+    return {
+        "type": Choice(("auto", *names)), "default": "auto", "show_default": True,
+        "callback": lambda ctx, param, value: None if value == "auto" else value,
+    }  # fmt: skip
+
+
 def encoding_option(command: Command) -> Command:
     """--encoding, checked."""
     return click.option(
@@ -130,8 +138,8 @@ def on_error_option(command: Command) -> Command:
 def reading_options(command: Command) -> Command:
     """How data are read: by default as the model says; see Reading."""
     kind = click.option(
-        "--format", type=Choice(FORMATS + TREEBANK_FORMATS + LABEL_FORMATS),
-        help="Format of DATA; default: that of the training data, or for treebanks and multi-label data what the file shows.",
+        "--format", **auto_or(FORMATS + TREEBANK_FORMATS + LABEL_FORMATS),
+        help="Format of DATA; auto: that of the training data, or for treebanks and multi-label data what the file shows.",
     )  # fmt: skip
     return kind(on_error_option(encoding_option(command)))
 

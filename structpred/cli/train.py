@@ -36,6 +36,7 @@ def train_command(kind: Kind) -> click.Command:
 
         if "max_iter" in values:
             values["max_iter"] = resolved_passes(values, kind.defaults)
+        values = dict(kind.completed(values))
         run_training(kind.training(values), values, session)
 
     own: list[click.Parameter] = list(kind.options.get("train", ()))

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from structpred.cli.options import FORMATS, TREEBANK_FORMATS, InputFile, encoding_option, general_options
+from structpred.cli.options import FORMATS, TREEBANK_FORMATS, InputFile, auto_or, encoding_option, general_options
 from structpred.cli.session import EXIT_DATA
 from structpred.cli.suggestions import Choice
 
@@ -16,8 +16,7 @@ log = logging.getLogger("structpred.cli")
 @click.command(short_help="Look for problems in a data file.")
 @click.argument("data", type=InputFile(), metavar="FILE")
 @click.option(
-    "--format", type=Choice(FORMATS + TREEBANK_FORMATS),
-    help="Format of the data; default: the treebank format that the lines show.",
+    "--format", **auto_or(FORMATS + TREEBANK_FORMATS), help="Format of the data; auto: what the first lines show.",
 )  # fmt: skip
 @click.option(
     "--dev", type=InputFile(), metavar="FILE", help="Held-out data: unseen labels, and sequences that are in both files."
@@ -60,6 +59,8 @@ def validate(
         if output == "-":
             raise click.UsageError("-o CLEAN must be a file: the findings go to standard output")
         check_output(output, "-o", inputs=[name for name in (data, dev) if name is not None])
+    if format is None and data != "-":
+        format = _format_shown(data, settings["encoding"])
     found: validation.Validation
     if format is not None and format not in TREEBANK_FORMATS:
         column = -1 if label_column is None else label_column
@@ -74,3 +75,17 @@ def validate(
         log.info("wrote %s: %d sequences left out, %d kept", output, found.n_broken, found.n_kept)
     elif not found.ok:
         raise click.exceptions.Exit(EXIT_DATA)
+
+
+def _format_shown(path: str, encoding: str) -> str | None:
+    """The format that the first lines show; None for one of a treebank, whose report names it."""
+    from structpred.io.detection import detect_format, first_lines
+
+    lines = first_lines(path, encoding)
+    if all(line.startswith("#") for line in lines if line.strip()):  # comments of a treebank, or nothing
+        return None
+    found = detect_format(lines, path)
+    if found.format in TREEBANK_FORMATS:
+        return None
+    log.info("%s: format %s: %s", path, found.format, found.seen)
+    return found.format

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, NamedTuple, Self
 import numpy as np
 
 from structpred.errors import DataError, ParameterError
-from structpred.io.columns import ColumnCorpus, parse_columns
+from structpred.io.columns import COLUMN_FORMATS, ColumnCorpus, parse_columns
 from structpred.io.crfsuite import parse_crfsuite
 from structpred.io.multilabel.by_format import LABEL_FORMATS, Source, read_training
 from structpred.io.multilabel.by_format import Source as TableSource
@@ -105,7 +105,7 @@ class Reading:
 
 
 def _columns(reading: Reading, raw: bytes, name: str) -> tuple[Any, Any]:
-    width = 3 if reading.format == "conll2000" and reading.n_columns is None else reading.n_columns
+    width = reading.n_columns or COLUMN_FORMATS[reading.format]
     text = read_text(HeldBytes(raw, name), reading.encoding)
     corpus = parse_columns(text, name, width, tabs=reading.tabs)
     return corpus, corpus.labels(_label_column(corpus, reading))
@@ -135,7 +135,7 @@ def _table(reading: Reading, raw: bytes, name: str) -> tuple[Any, Any]:
 
 #: what reads the bytes of a format
 FORMATS = {
-    **dict.fromkeys(("columns", "conll2000"), _columns), "crfsuite": _crfsuite, **dict.fromkeys(TREEBANK_FORMATS, _treebank),
+    **dict.fromkeys(COLUMN_FORMATS, _columns), "crfsuite": _crfsuite, **dict.fromkeys(TREEBANK_FORMATS, _treebank),
     **dict.fromkeys(LABEL_FORMATS, _table),
 }  # fmt: skip
 

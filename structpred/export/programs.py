@@ -19,6 +19,7 @@ import structpred
 from structpred.data.vocabulary import FeatureDictionary
 from structpred.errors import DataError, ParameterError
 from structpred.features.sequences import weight_table
+from structpred.io.columns import COLUMN_FORMATS
 from structpred.io.templates.featurizer import TemplateFeaturizer
 from structpred.io.templates.hashed_templates import HashedTemplateFeaturizer
 from structpred.io.templates.templates import Template
@@ -95,7 +96,7 @@ def _file_settings(model: ChainLabeler) -> dict[str, Any]:
     format = known.get("format") or _FORMATS[model.input_.kind]
     column, width = known.get("label_column"), known.get("n_columns")
     if width is None:
-        return {"format": format, "widths": [3] if format == "conll2000" else [], "label_column": -1}
+        return {"format": format, "widths": [w] if (w := COLUMN_FORMATS.get(format)) else [], "label_column": -1}
     widths = [width, width - 1] if column == width - 1 else [width]
     return {"format": format, "widths": widths, "label_column": column}
 

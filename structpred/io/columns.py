@@ -1,6 +1,6 @@
 """Column files: one token per line, white space between columns, a blank line between sentences (CoNLL-2000 and similar)."""
 
-import itertools
+import logging
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from structpred.data.ragged import Ragged, runs
 from structpred.errors import DataError, ParameterError
+from structpred.io.guesses import looks_like
 from structpred.io.string_codes import StringCodes, recent_limit
 from structpred.io.text import (
     HeldBytes,
@@ -23,50 +24,13 @@ from structpred.io.text import (
     split_lines,
 )
 
-_LOOKED_AT = 50
-_WORD_LINE = re.compile(r"[0-9]+(?:[-.][0-9]+)?\t(?:[^\t]*\t){8}")
-_COMMENT = re.compile(r"# ?(?:sent_id|text|newdoc|newpar|global\.columns)\b")
+log = logging.getLogger("structpred.io")
 
-
-def looks_like(lines: Iterable[str]) -> str:
-    """A closing part for a message that names the likely format of a text by its first lines; nothing where none is likely.
-
-    >>> looks_like(["The,DT,B-NP", "cat,NN,I-NP"])
-    '; this looks like CSV: columns are separated by spaces or tabs here, not by commas'
-    >>> looks_like(["Confidence NN B-NP"])
-    ''
-    """
-    filled = list(itertools.islice((line[:1000] for line in lines if line.strip()), _LOOKED_AT))
-    if not filled:
-        return ""
-    if any(_WORD_LINE.match(line) or _COMMENT.match(line) for line in filled):
-        return (
-            "; this looks like a treebank (CoNLL-U or CoNLL-X), which parsers read (structpred train parser; io.read_treebank); "
-            "sequence labellers need columns (docs/formats.md says how to make them)"
-        )
-    for sign, name in ((",", "commas"), (";", "semicolons")):
-        counts = {line.count(sign) for line in filled}
-        if len(counts) == 1 and counts != {0} and not any("\t" in line for line in filled):
-            return f"; this looks like CSV: columns are separated by spaces or tabs here, not by {name}"
-    if looks_like_running_text(filled):
-        return (
-            "; this looks like running text: one token per line is expected, and a blank line after each sentence; "
-            "structpred predict --text has it tokenized"
-        )
-    return ""
-
-
-def looks_like_running_text(lines: list[str]) -> bool:
-    """Whether these lines are sentences as people write them: no tabs, more words than letters of one word explain.
-
-    >>> looks_like_running_text(["The cat sat on the mat.", "A dog barked."])
-    True
-    """
-    if any("\t" in line for line in lines):
-        return False
-    counts = [len(line.split(" ")) for line in lines]
-    return len(set(counts)) > 1 and sum(counts) >= 3 * len(counts) and sum(n > 3 for n in counts) * 2 >= len(counts)
-
+#: column files by the name of their format, and how many columns they have; None: any number
+COLUMN_FORMATS = {"columns": None, "conll2000": 3, "conll2003": 4}
+#: what begins a line that is no token but a boundary of documents, as in CoNLL-2003
+BOUNDARY = "-DOCSTART-"
+_BOUNDARY_LINE = re.compile(rf"^{BOUNDARY}(?![^ \t\r\n])[^\n]*$", re.MULTILINE)
 
 Row = tuple[str, ...]
 
@@ -167,8 +131,8 @@ def format_columns(corpus: ColumnCorpus, predictions: Sequence[Sequence[str]]) -
     """The corpus's lines with one more column, as CRF++ and conlleval expect; what was read comes back byte for byte.
 
     predictions: one label per token, nested by sentence. The new column follows a tab where the first token's line has
-    one, else a space. A corpus that was not read from a file is written with spaces. Raises DataError where the
-    lengths differ or a label could not be read back.
+    one, else a space, and is O on ``-DOCSTART-`` lines. A corpus that was not read from a file is written with spaces.
+    Raises DataError where the lengths differ or a label could not be read back.
 
     >>> corpus = ColumnCorpus.from_rows([[("the", "DT"), ("cat", "NN")], [("so", "RB")]])
     >>> print(format_columns(corpus, [["B", "I"], ["O"]]), end="")
@@ -184,7 +148,8 @@ def format_columns(corpus: ColumnCorpus, predictions: Sequence[Sequence[str]]) -
         return "\n".join(blocks)
     out = corpus.text.split("\n")
     separator = "\t" if corpus.n_tokens and "\t" in out[int(corpus.lines[0]) - 1] else " "
-    for line, label in zip(corpus.lines.tolist(), labels, strict=True):
+    bounds = [(k, "O") for k, line in enumerate(out, 1) if _BOUNDARY_LINE.match(line)] if BOUNDARY in corpus.text else []
+    for line, label in (*zip(corpus.lines.tolist(), labels, strict=True), *bounds):
         row = out[line - 1]
         if row.endswith("\r"):
             out[line - 1] = f"{row[:-1]}{separator}{label}\r"
@@ -197,6 +162,9 @@ def parse_columns(text: str, name: str, n_columns: int | None = None, *, tabs: b
     """As `read_columns`, for text that was read already; name: for messages."""
     # All lines of a piece at once: field counts come from the bytes, so that Python sees each field once.
     body = f"{text}\n".replace("\r\n", "\n") if "\r" in text else text
+    if BOUNDARY in body:
+        body, n = _BOUNDARY_LINE.subn("", body)
+        log.info("%s: %d %s lines left out: they are boundaries of documents", name, n, BOUNDARY)
     lines, width = _token_lines(body, name, n_columns, tabs)
     if not len(lines):
         raise DataError(f"{name}: expected at least one sentence, got {'only blank lines' if text else 'an empty file'}")
@@ -348,7 +316,10 @@ def _flat_predictions(corpus: ColumnCorpus, predictions: Sequence[Sequence[str]]
     return flat
 
 
-__all__ = ["MOST_COLUMNS", "ColumnCorpus", "field_count", "fields_of_lines", "format_columns", "parse_columns", "read_columns"]
+__all__ = [
+    "BOUNDARY", "COLUMN_FORMATS", "MOST_COLUMNS", "ColumnCorpus", "field_count", "fields_of_lines", "format_columns",
+    "parse_columns", "read_columns",
+]  # fmt: skip
 
 
 def read_columns(
@@ -359,9 +330,9 @@ def read_columns(
 
     Columns are separated by spaces and tabs; with ``tabs=True`` by single tabs only, so that a column may hold spaces.
     n_columns is what every line must have; None takes it from the first token line. name stands for the path in
-    messages. encoding: of the file, by Python's name for it. Nothing is skipped: comment lines and ``-DOCSTART-`` lines are
-    tokens as any other. start, stop: the bytes of a plain file to read alone, from the start of a line to the end of one; lines
-    are then counted from there.
+    messages. encoding: of the file, by Python's name for it. ``-DOCSTART-`` lines are boundaries, whatever their columns;
+    nothing else is skipped: comment lines are tokens as any other. start, stop: the bytes of a plain file to read alone, from
+    the start of a line to the end of one; lines are then counted from there.
 
     Raises DataError with file and line: a line with more or fewer columns, an empty column (tabs=True), no token at
     all, and what `read_text` raises.

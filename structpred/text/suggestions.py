@@ -17,7 +17,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     >>> did_you_mean("conll200", ["conll2000", "columns", "conll2009"])
     "; did you mean 'conll2000' or 'conll2009'?"
     """
-    close = difflib.get_close_matches(name[:100], list(known), n=3)
+    close = difflib.get_close_matches(name[:100], list(known), n=4)
     nearness = [difflib.SequenceMatcher(None, one, name[:100]).ratio() for one in close]
     nearest = sorted(repr(one) for one, near in zip(close, nearness, strict=True) if near == nearness[0])
     return f"; did you mean {' or '.join(nearest)}?" if nearest else ""

@@ -15,8 +15,8 @@ TRAIN = ("train", "chain", "--format", "conll2000", "--template", "chunking", "-
 
 # what is wrong -> (arguments, exit code, what the message says); {c} is the folder of good files
 USAGE = {
-    "no format": (("train", "chain", "{c}/train.txt", "-o", "m.spz"), 2, "--format"),
-    "no template": (("train", "chain", "{c}/train.txt", "--format", "conll2000", "-o", "m.spz"), 2, "--template is needed"),
+    "no format of a stream": (("train", "chain", "-", "-o", "m.spz"), 2, "give --format, and --template"),
+    "labels in front": ((*TRAIN[:4], "-o", "m.spz", "{c}/train.txt", "--label-column", "0"), 2, "words in column 0"),
     "unknown template": ((*TRAIN, "{c}/train.txt", "--template", "chunkin"), 2, "chunking, ner, pos"),
     "unknown trainer": ((*TRAIN, "{c}/train.txt", "--trainer", "adam"), 2, "bcfw"),
     "C is no number": ((*TRAIN, "{c}/train.txt", "-C", "nan"), 2, "finite"),
@@ -53,6 +53,12 @@ FILES = {
         1,
         "train.txt:1: no line has",
     ),
+    "no plain format": (
+        ("train", "chain", "rag.txt", "-o", "m.spz"),
+        1,
+        "columns: 1 with 1, 1 with 2; the first: 'a DT'. Name it",
+    ),
+    "treebank for a chain": (("train", "chain", "tree.txt", "-o", "m.spz"), 1, "the format conllu; this looks like a treebank"),
     "columns as ocr": (("train", "chain", "{c}/train.txt", "--format", "ocr", "-o", "m.spz"), 1, "train.txt:1: expected 134"),
     "damaged gzip": ((*TRAIN, "cut.gz"), 1, "cut.gz: damaged or truncated gzip"),
     "no such fold": (("train", "chain", "{c}/train.data", "--format", "ocr", "--folds", "7", "-o", "m.spz"), 1, "has 0, 1, 2"),
@@ -78,6 +84,8 @@ def bad_files(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         "long.txt": "a DT B-NP\nb NN I-NP\n\nc NN B-NP O\n",
         "empty.txt": "",
         "one.txt": "a\nb\n",
+        "rag.txt": "a DT\nb\n",
+        "tree.txt": "# text = a\n1\ta\ta\tX\t_\t_\t0\troot\t_\t_\n",
         "two.txt": "a DT\nb NN\n",
         "bad.toml": "max-itr = 3\n",
         "value.toml": "max-iter = 3.5\n",

@@ -56,7 +56,7 @@ MISPLACED = {
     ),
     "a value of an option": (
         (*PREDICT, "text.txt", "--format", "conll200"),
-        "; did you mean 'conll2000' or 'conll2008' or 'conll2009'?",
+        "; did you mean 'conll2000' or 'conll2003' or 'conll2008' or 'conll2009'?",
     ),
     "a value in training": ((*CONLL, "{c}/train.txt", "--surrogate", "slak"), "'sparsemap'; did you mean 'slack'?"),
     "MODEL and DATA swapped": (

@@ -154,9 +154,10 @@ def test_curve(here: Here, corpus: Path, tmp_path: Path) -> None:
 
 
 def test_curve_refuses(here: Here, corpus: Path, tmp_path: Path) -> None:
-    """Fractions out of range and a missing template are wrong usage."""
+    """Fractions out of range, and templates without columns, are wrong usage."""
+    attributes = ("curve", str(corpus / "train.crf"), "--test", str(corpus / "test.crf"))
+    assert here(*attributes, "--template", "ner", cwd=tmp_path)[0] == 2
     command = ("curve", str(corpus / "train.txt"), "--test", str(corpus / "test.txt"), "--format", "conll2000")
-    assert here(*command, cwd=tmp_path)[0] == 2
     for bad in ("0,1", "a", "2"):
         assert here(*command, "--template", "chunking", "--fractions", bad, cwd=tmp_path)[0] == 2
 

@@ -82,10 +82,11 @@ def test_the_format_may_be_named(here: Here, tmp_path: Path) -> None:
     (tmp_path / "a.conll").write_text(sentence((1, "a", 0, "root"), (2, "b", 0, "root")))
     assert here("validate", "a.conll", cwd=tmp_path)[0] == 1
     assert here("validate", "a.conll", "--format", "conllx", cwd=tmp_path)[0] == 0
-    (tmp_path / "b.txt").write_text("the DT B-NP\n")
+    (tmp_path / "b.txt").write_text("the DT B-NP\ncat NN\n")
     code, out, err = here("validate", "b.txt", cwd=tmp_path)
     assert (code, out) == (1, "")
-    assert "error: b.txt:1: no format was named, and the lines show no treebank format" in err
+    assert "error: b.txt: the format is not plain from the lines" in err
+    assert "of trees conllu, conllx" in err
     code, _, err = here("validate", "a.conll", "--label-column", "2", cwd=tmp_path)
     assert code == 2
     assert "--label-column is for column files" in err

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import click
 
-from structpred.cli.options import TREEBANK_FORMATS, InputFile
+from structpred.cli.options import TREEBANK_FORMATS, InputFile, auto_or
 from structpred.cli.rooms import Room
 from structpred.cli.suggestions import Choice
 
@@ -13,9 +13,7 @@ _RULES = click.Option(
     help="Parsers: which words are scored and when a relation is right; conll07-p leaves punctuation out.",
 )  # fmt: skip
 _TRAIN = [
-    click.Option(
-        ["--format"], type=Choice(TREEBANK_FORMATS), help="Format of the data; default: detected from the lines."
-    ),
+    click.Option(["--format"], **auto_or(TREEBANK_FORMATS), help="Format of the data; auto: what the lines show."),
     click.Option(
         ["--label-C", "label_C"], metavar="X", default=0.02, show_default=True, type=click.FloatRange(0, min_open=True),
         help="The same as -C, for relations.",

@@ -126,6 +126,10 @@ class Kind(ABC):
     place: ClassVar[str | None] = None
     instead: ClassVar[str | None] = None
 
+    def completed(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The values of all options of `structpred train NAME`, with those found in the data that were left to be found there."""
+        return values
+
     @abstractmethod
     def training(self, values: Mapping[str, Any]) -> "Training[Any]":
         """One run of training, from the values of all options of `structpred train NAME`."""

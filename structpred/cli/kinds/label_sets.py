@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 import click
 
-from structpred.cli.options import LABEL_FORMATS
+from structpred.cli.options import LABEL_FORMATS, auto_or
 from structpred.cli.rooms import Room
 from structpred.cli.suggestions import Choice
 
@@ -25,9 +25,7 @@ class Edges(click.ParamType[str | int]):
 
 
 _TRAIN = [
-    click.Option(
-        ["--format"], type=Choice(LABEL_FORMATS), help="Format of the data; default: detected from name and contents."
-    ),
+    click.Option(["--format"], **auto_or(LABEL_FORMATS), help="Format of the data; auto: what name and contents show."),
     click.Option(
         ["--labels"], metavar="XML|N",
         help="ARFF: the file that names the labels, or the last N attributes (-N: the first). Default: the XML next to TRAIN.",

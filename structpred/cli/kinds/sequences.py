@@ -1,6 +1,7 @@
 """Sequence labellers (ChainLabeler) in the shell."""
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import click
 
@@ -14,9 +15,13 @@ _LABEL_COLUMN = click.Option(
 )  # fmt: skip
 _FOLDS = click.Option(["--folds", "--fold", "folds"], type=Folds(), help="Only these folds of OCR data: 0, 1-9 or 0,3,5-7.")
 _TRAIN = [
-    click.Option(["--format"], type=Choice(FORMATS), required=True, help="Format of the data."),
     click.Option(
-        ["--template"], metavar="NAME|FILE", help="Features of column files: chunking, ner, pos, or a CRF++ template file."
+        ["--format"], type=Choice(("auto", *FORMATS)), default="auto", show_default=True,
+        help="Format of the data; auto: what the first lines show.",
+    ),
+    click.Option(
+        ["--template"], metavar="NAME|FILE", default="auto", show_default=True,
+        help="Features of column files: chunking, ner, pos, or a CRF++ template file; auto: what fits columns and labels.",
     ),
     click.Option(
         ["--label-column"], type=int, default=-1, show_default=True, metavar="N",
@@ -49,8 +54,8 @@ _TRAIN = [
     ),
     click.Option(["--dev-folds", "--dev-fold", "dev_folds"], type=Folds(), help="Only these folds of OCR data in --dev."),
     click.Option(
-        ["--dev-metric"], type=Choice(("token_accuracy", "f1")), default="token_accuracy", show_default=True,
-        help="Metric that selects the weights to keep.",
+        ["--dev-metric"], type=Choice(("auto", "token_accuracy", "f1")), default="auto", show_default=True,
+        help="Score that selects the weights to keep; auto: f1, of phrases, where labels follow a scheme (B-X, I-X).",
     ),
 ]  # fmt: skip
 _EVALUATE = [
@@ -71,8 +76,9 @@ class Sequences(Room):
     """Train a first-order chain on the labelled sequences in TRAIN.
 
     \b
+    structpred train chain train.txt -o names.spz
     structpred train chain train.txt --format conll2000 --template chunking -o chunk.spz --dev-fraction 0.1
-    structpred train chain train.crfsuite --format crfsuite --trainer sgd -C 0.3 -o chunk.spz
+    structpred train chain train.crfsuite --trainer sgd -C 0.3 -o chunk.spz
     structpred train chain letter.data.gz --format ocr --folds 1-9 -o letters.spz
 
     Ctrl-C, SIGTERM or SIGHUP finishes the current step, writes the checkpoint and prints the command that continues the run.
@@ -106,3 +112,9 @@ class Sequences(Room):
     )
     place = "--position N, counted from 0"
     instead = "pred"
+
+    def completed(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Format, templates and score where they are auto."""
+        from structpred.cli.sequences.defaults import completed
+
+        return completed(values, values["data"])

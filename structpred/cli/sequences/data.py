@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from structpred.errors import DataError, ParameterError
-from structpred.io.columns import ColumnCorpus, format_columns, looks_like, parse_columns
+from structpred.io.columns import COLUMN_FORMATS, ColumnCorpus, format_columns, parse_columns
 from structpred.io.crfsuite import AttributeCorpus, parse_crfsuite
+from structpred.io.guesses import looks_like
 from structpred.io.ocr import OcrWords, parse_ocr
 from structpred.io.text import label_lines, read_bytes, read_text, source_name, split_lines
 from structpred.io.validation.scan import scan_bytes
@@ -26,7 +27,7 @@ log = logging.getLogger("structpred.cli")
 _WORD_OF_ATTRIBUTE = re.compile(r"(?:w|word|w\[0\])[=:](.*)", re.DOTALL)
 
 #: what a model was trained on, in its own words -> the formats that fit
-FORMATS_OF_INPUT = {"rows": ("columns", "conll2000"), "tokens": ("crfsuite",), "numeric": ("ocr",)}
+FORMATS_OF_INPUT = {"rows": tuple(COLUMN_FORMATS), "tokens": ("crfsuite",), "numeric": ("ocr",)}
 Corpus = ColumnCorpus | AttributeCorpus | OcrWords
 
 
@@ -109,7 +110,7 @@ def parse_data(text: str, name: str, reader: Reader, folds: Sequence[int] | None
             hint = looks_like(split_lines(text[: 1 << 16])) or "; other format?"
             raise DataError(f"{items.where(0)}: no line has an attribute: expected tabs between label and attributes{hint}")
         return Data(items, list(items.labels), len(items), items.n_tokens)
-    rows = parse_columns(text, name, 3 if reader.format == "conll2000" and reader.n_columns is None else None)
+    rows = parse_columns(text, name, COLUMN_FORMATS[reader.format] if reader.n_columns is None else None)
     column = _label_column(rows, reader)
     labels = None if column is None else rows.labels(column)
     return Data(rows, labels, len(rows), rows.n_tokens)
@@ -177,7 +178,7 @@ def _sound_text(path: str, reader: Reader, encoding: str) -> str:
     """The text of a file with blank lines in place of sequences that have an error, so that line numbers stay."""
     raw = read_bytes(path, encoding)
     # the number of columns is that of most lines: the labels may be missing
-    format = "columns" if reader.format == "conll2000" and reader.n_columns is not None else reader.format
+    format = "columns" if reader.format in COLUMN_FORMATS and reader.n_columns is not None else reader.format
     scan = scan_bytes(raw, source_name(path), format)
     broken = scan.broken_lines
     if not broken:

@@ -24,7 +24,7 @@ from structpred.cli.sequences.data import (
     tokens_of,
 )
 from structpred.errors import DataError, InfeasibleError, ParameterError
-from structpred.io.columns import read_columns
+from structpred.io.columns import COLUMN_FORMATS, read_columns
 from structpred.io.ocr import N_PIXELS, OcrWords
 from structpred.models import ChainLabeler
 from structpred.models.chain.targets import comparable
@@ -74,7 +74,7 @@ def words_as_data(model: ChainLabeler, asked: Asked, sentences: Sequence[Sequenc
         what = f"the columns {', '.join(map(str, sorted(read)))} of its data" if read else "features that are not words"
         raise DataError(f"--text: {asked.model} reads {what}, and running text has words only; give what it was trained on")
     (word,) = read
-    width = reader.n_columns or max(word + 2, 3 if reader.format == "conll2000" else 2)
+    width = reader.n_columns or max(word + 2, COLUMN_FORMATS[reader.format] or 2)
     if reader.n_columns is not None and reader.label_column == width - 1:
         width -= 1  # data to predict may lack the labels
     rows = [[" ".join(form if k == word else "_" for k in range(width)) for form in words] for words in sentences]

@@ -15,14 +15,13 @@ from structpred.cli.training_options import TrainingOptions
 from structpred.core.types import Integers
 from structpred.errors import DataError, ParameterError
 from structpred.evaluation.model_selection import sequence_score
-from structpred.io.columns import ColumnCorpus, looks_like
+from structpred.io.columns import COLUMN_FORMATS, ColumnCorpus
+from structpred.io.guesses import looks_like
 from structpred.io.templates.templates import Template, load_templates
 from structpred.io.text import split_lines
 from structpred.models import ChainLabeler
 
 log = logging.getLogger("structpred.cli")
-
-COLUMN_FORMATS = ("conll2000", "columns")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,8 @@ from typing import Any
 
 from structpred.errors import DataError
 from structpred.export.light.weights import Arrays, Decoder, Ints, PredictorError, Rows, texts_of
-from structpred.io.columns import ColumnCorpus, field_count, format_columns, looks_like, parse_columns
+from structpred.io.columns import BOUNDARY, ColumnCorpus, field_count, format_columns, parse_columns
+from structpred.io.guesses import looks_like
 from structpred.io.templates.coded import CodedTemplates, derived_columns, index_of
 from structpred.io.templates.hashed_templates import hashed_features
 from structpred.io.templates.templates import Template
@@ -36,7 +37,9 @@ class Input:
         """The text of a column file with one more column, the labels."""
         settings, widths = self.settings, self.settings["widths"]
         lines = list(split_lines(text[: 1 << 16]))
-        number, line = next(((k, line) for k, line in enumerate(lines, 1) if field_count(line)), (1, ""))
+        number, line = next(
+            ((k, line) for k, line in enumerate(lines, 1) if field_count(line) and not line.startswith(BOUNDARY)), (1, "")
+        )
         if line and widths and field_count(line) not in widths:
             expected = f"expected {' or '.join(map(str, widths))} columns, got {field_count(line)}"
             raise PredictorError(f"{name}:{number}: {expected}: {line[:60]!r}{looks_like(lines)}")

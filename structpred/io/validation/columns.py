@@ -77,7 +77,8 @@ class Validation:
         """The first file without the sequences that have an error, one blank line between two."""
         tokens, text = self._scan.tokens, self._scan.text or Lines(b"")
         kept = [i for i in range(len(tokens)) if i not in self._broken]
-        blocks = [b"".join(text[n] + b"\n" for n in tokens.of(i)) for i in kept]
+        numbers = sorted([*(tokens.of(i) for i in kept), *([n] for n in self._scan.documents)])
+        blocks = [b"".join(text[n] + b"\n" for n in block) for block in numbers]
         return (b"" if self._scan.format == "ocr" else b"\n").join(blocks)
 
     def to_dict(self) -> dict[str, Any]:
@@ -125,7 +126,7 @@ def validate(
 ) -> Validation:
     """Look at a whole data file, and at the held-out data next to it.
 
-    format: "columns", "conll2000", "crfsuite" or "ocr". rare: labels with fewer tokens are reported. max_length: longer
+    format: one of structpred.io.validation.scan.FORMATS. rare: labels with fewer tokens are reported. max_length: longer
     sequences are reported. places: how many of each kind are shown. Raises DataError only where a file cannot be opened.
     """
     scan = scan_file(path, format, label_column=label_column, encoding=encoding)
@@ -223,13 +224,13 @@ def _tags(scan: Scan, scheme: str, collect: Collector) -> set[int]:
 
 def _shape(scan: Scan, max_length: int, collect: Collector) -> None:
     """Warnings on long sequences, -DOCSTART- rows, blank lines and invisible characters."""
-    lengths, documents = scan.tokens.lengths, set(scan.documents)
-    for i in sorted(documents.union(np.flatnonzero(lengths > max_length).tolist())):
-        where = f"{scan.name}:{_first(scan, i)}"
-        if lengths[i] > max_length:
-            collect.add(WARNING, "long", f"sequences of more than {max_length} tokens", f"{where}: {lengths[i]} tokens")
-        if i in documents:
-            collect.add(WARNING, "docstart", "-DOCSTART- rows, which are read as tokens", where)
+    lengths = scan.tokens.lengths
+    for i in np.flatnonzero(lengths > max_length).tolist():
+        where = f"{scan.name}:{_first(scan, i)}: {lengths[i]} tokens"
+        collect.add(WARNING, "long", f"sequences of more than {max_length} tokens", where)
+    read_as = "tokens" if scan.text is None else "boundaries of documents"
+    for number in scan.documents:
+        collect.add(WARNING, "docstart", f"-DOCSTART- rows, which are read as {read_as}", f"{scan.name}:{number}")
     for number in scan.blank:
         collect.add(WARNING, "blank", "empty sequences (blank lines in a row), which are skipped", f"{scan.name}:{number}")
     for character, lines in scan.characters.items():

@@ -152,7 +152,7 @@ class Rows:
         sound = kinds == GOOD
         kinds[sound & (counts != width)] = COLUMNS
         kinds[sound & (counts == 0)] = BLANK
-        if (kinds > BLANK).any():
+        if (counts[kinds != GOOD] > 0).any():
             rows = text.split("\n")
             text = "\n".join(rows[k] for k in np.flatnonzero(kinds == GOOD).tolist())
         fields = _FIELD.findall(text)

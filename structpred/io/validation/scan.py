@@ -16,14 +16,15 @@ import numpy.typing as npt
 from structpred.data.ragged import Ragged, runs
 from structpred.errors import DataError, ParameterError
 from structpred.io import crfsuite, ocr
-from structpred.io.columns import MOST_COLUMNS, field_count, fields_of_lines
+from structpred.io.columns import BOUNDARY, COLUMN_FORMATS, MOST_COLUMNS, field_count, fields_of_lines
 from structpred.io.on_demand import SlicedList
 from structpred.io.text import ENCODING_HINT, PathLike, check_lines, quoted, read_bytes, source_name
 from structpred.io.validation.rows import BLANK, COLUMNS, ENCODING, GOOD, LINKS, Lines, Rows, broken_links, word_offsets
 
-FORMATS = ("columns", "conll2000", "crfsuite", "ocr")
+FORMATS = (*COLUMN_FORMATS, "crfsuite", "ocr")
 #: (a number of lines, the bytes that they must have on average)
 _MANY_LINES, _SHORT_LINES = 1 << 16, 5
+_BOUNDARY_LINE = re.compile(rb"^%s(?![^ \t\r\n])" % BOUNDARY.encode(), re.MULTILINE)
 _UNPRINTED = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 
 Offsets = npt.NDArray[np.int64]
@@ -92,7 +93,7 @@ class Tokens(Ragged):
 
 @dataclass(frozen=True)
 class Scan:
-    """What a file holds. problems: made anew each time. text: its lines. documents: the sequences with -DOCSTART- rows.
+    """What a file holds. problems: made anew each time. text: its lines. documents: the lines of -DOCSTART- rows.
 
     bare: whether no good row has more than a label. characters: unprinted character -> the lines it is in. blank: lines that
     end no sentence.
@@ -120,9 +121,9 @@ def scan_file(
 ) -> Scan:
     """Read a file in one of FORMATS, keeping what is good and noting what is not.
 
-    n_columns: what every row must have; None: 3 for conll2000, else what most rows have. Raises DataError only for a file
-    that cannot be opened or unpacked, has a line too long for any format, or very many lines of one or two letters;
-    ParameterError for an unknown format or label column.
+    n_columns: what every row must have; None: as many as the format has, 3 of conll2000, else what most rows have. Raises
+    DataError only for a file that cannot be opened or unpacked, has a line too long for any format, or very many lines of one
+    or two letters; ParameterError for an unknown format or label column.
     """
     _check_format(format)  # before the file is opened
     return scan_bytes(read_bytes(path, encoding), source_name(path), format, label_column=label_column, n_columns=n_columns)
@@ -134,11 +135,13 @@ def scan_bytes(data: bytes, name: str, format: str, *, label_column: int = -1, n
     check_lines(data, name)
     _check_mean(data, name)
     lines = Lines(data)
-    kinds, width = _encodings(lines), None
-    if format in ("columns", "conll2000"):
-        width = n_columns or (3 if format == "conll2000" else _usual_width(lines))
+    kinds, width, documents = _encodings(lines), None, list[int]()
+    if format in COLUMN_FORMATS:
+        width = n_columns or COLUMN_FORMATS[format] or _usual_width(lines)
         if not -width <= label_column < width:
             raise ParameterError(f"label column {label_column}: {name} has {width} columns, numbered from 0")
+        documents = _boundaries(lines)
+        kinds[np.array(documents, np.int64) - 1] = BLANK
     rows = Rows(lines, format, kinds, width, label_column % width if width else 0)
     numbers = (np.flatnonzero(kinds != BLANK) + 1).astype(np.int32)
     offsets = word_offsets(lines) if format == "ocr" else runs(numbers)
@@ -149,9 +152,9 @@ def scan_bytes(data: bytes, name: str, format: str, *, label_column: int = -1, n
         kinds[np.fromiter(links, np.int64, len(links)) - 1] = LINKS
         codes = codes[kinds[good - 1] == GOOD] if rows.excess is None else codes
     tokens = _tokens(rows, numbers, offsets, codes)
+    kinds[np.array(documents, np.int64) - 1] = GOOD  # what is around them is no sentence without tokens
     blank = _idle_blanks(kinds, numbers) if format != "ocr" else ()
     problems = _Problems(rows, links)
-    documents = _documents(lines, tokens) if width is not None else ()
     return Scan(name, format, tokens, problems, width, lines, documents, rows.bare, _unprinted(lines), blank)
 
 
@@ -252,17 +255,9 @@ def _idle_blanks(kinds: npt.NDArray[np.uint8], numbers: npt.NDArray[np.int32]) -
     return array("q", (np.flatnonzero(blank & np.concatenate(([True], blank))[: len(blank)]) + 1).tobytes())
 
 
-def _documents(lines: Lines, tokens: Tokens) -> list[int]:
-    """The sequences with a token that begins with -DOCSTART-."""
-    found, at = list[int](), lines.data.find(b"-DOCSTART-")
-    while at >= 0:
-        token = int(tokens.lines.searchsorted(np.int32(lines.number_at(at))))  # an int makes it copy all lines
-        i = int(tokens.offsets.searchsorted(token, side="right")) - 1
-        if any(row.startswith("-DOCSTART-") for row in tokens.content(i)):
-            found.append(i)
-        end = tokens.of(i)[-1]
-        at = lines.data.find(b"-DOCSTART-", lines.end(end))
-    return found
+def _boundaries(lines: Lines) -> list[int]:
+    """The lines that are boundaries of documents."""
+    return [lines.number_at(match.start()) for match in _BOUNDARY_LINE.finditer(lines.data)]
 
 
 def _unprinted(lines: Lines) -> dict[str, Sequence[int]]:

@@ -1,0 +1,78 @@
+"""What `auto` stands for in the options of sequence labellers: the format that TRAIN shows, templates and score that fit it."""
+
+import logging
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from structpred.data.tag_schemes import scheme_of
+from structpred.errors import DataError, ParameterError
+from structpred.io.columns import COLUMN_FORMATS
+from structpred.io.detection import Detected, detect_format, first_lines
+from structpred.io.guesses import looks_like
+
+log = logging.getLogger("structpred.cli")
+
+AUTO = "auto"
+#: the schemes whose phrases the F1 of conlleval counts
+_SCORED = ("IOB2", "IOB1", "IO", "IOBES")
+
+
+def completed(values: Mapping[str, Any], data: str) -> dict[str, Any]:
+    """The values of options with those found in the first lines of the file `data` where they are "auto"; says what it found.
+
+    Raises DataError where the lines show no format of sequences, ParameterError where standard input would be read twice.
+    """
+    asked = [name for name in ("format", "template", "dev_metric") if values.get(name) == AUTO]
+    found = dict(values)
+    if not asked:
+        return found
+    if data == "-":
+        format = values["format"]
+        if format == AUTO or (format in COLUMN_FORMATS and "template" in asked):
+            raise ParameterError("standard input is read once, so auto finds nothing there: give --format, and --template")
+        return found | {name: {"template": None, "dev_metric": "token_accuracy"}[name] for name in asked}
+    lines = first_lines(data, values["encoding"])
+    seen = _seen(lines, data, values["format"])
+    labels = seen.labels(lines, values["label_column"])
+    labels.pop(values.get("missing", "_"), None)
+    phrases = scheme_of(labels.items(), ()) in _SCORED
+    found["format"] = seen.format
+    if "template" in asked:
+        found["template"] = _template(seen.width, values["label_column"], phrases, labels)
+    if "dev_metric" in asked:
+        found["dev_metric"] = "f1" if phrases else "token_accuracy"
+    if "format" in asked or ("template" in asked and found["template"]):
+        scheme = ", labels of phrases (B-X, I-X)" if phrases else ""
+        template = f"; templates {found['template']}" if found["template"] else ""
+        log.info("%s: format %s: %s%s%s", data, seen.format, seen.seen, scheme, template)
+    return found
+
+
+def _seen(lines: list[str], name: str, format: str) -> Detected:
+    """The format, found out if it is "auto"; the number of columns in any case."""
+    if format == AUTO:
+        seen = detect_format(lines, name)
+        if seen.format not in (*COLUMN_FORMATS, "crfsuite", "ocr"):
+            raise DataError(f"{name}: expected sequences with labels, got the format {seen.format}{looks_like(lines)}")
+        return seen
+    widths = Counter(len(line.split()) for line in lines if line.strip())
+    width = COLUMN_FORMATS[format] or max(widths, key=lambda n: widths[n], default=1) if format in COLUMN_FORMATS else None
+    return Detected(format, "as named", width)
+
+
+def _template(width: int | None, label_column: int, phrases: bool, labels: Counter[str]) -> str | None:
+    """The built-in templates that read what the columns hold; None without columns.
+
+    Names are few among their tokens, chunks cover most of them.
+    """
+    if width is None:
+        return None
+    column = label_column % width
+    if column == 0:
+        raise ParameterError("--template auto expects words in column 0, which holds the labels: give --template")
+    if phrases and 2 * labels["O"] > labels.total():
+        return "ner"
+    if width > 2 and column != 1:
+        return "chunking"
+    return "ner" if phrases else "pos"
