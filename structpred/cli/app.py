@@ -21,6 +21,7 @@ from structpred.cli.suggestions import SuggestingGroup
 from structpred.errors import ParameterError, StructpredError
 from structpred.runtime.interrupts import hear
 from structpred.runtime.standard_error import say
+from structpred.text.suggestions import synonym
 
 #: command -> (module, its name there); a module is loaded when its command is called
 COMMANDS = {
@@ -122,7 +123,8 @@ def _explain_usage(error: click.ClickException) -> int:
         return error.exit_code
     if isinstance(error, click.UsageError) and error.ctx is not None:
         say(f"{error.ctx.get_usage()}\nTry '{error.ctx.command_path} --help'.\n")
-    say(f"error: {error.format_message()}")
+    hint = synonym("option", error.option_name) if isinstance(error, click.NoSuchOption) else ""
+    say(f"error: {error.format_message().rstrip('.') if hint else error.format_message()}{hint}")
     return error.exit_code
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from structpred.text.suggestions import did_you_mean
+from structpred.text.suggestions import did_you_mean, synonym
 
 
 class SuggestingGroup(click.Group):
@@ -41,4 +41,6 @@ class Choice(click.Choice[str]):
         try:
             return super().convert(value, param, ctx)
         except click.BadParameter as error:
-            raise click.BadParameter(error.message.rstrip(".") + did_you_mean(str(value), self.choices), ctx, param) from None
+            setting = "" if param is None else str(param.name)
+            hint = synonym(setting, value) or did_you_mean(str(value), self.choices)
+            raise click.BadParameter(error.message.rstrip(".") + hint, ctx, param) from None

@@ -183,6 +183,8 @@ def check_oracle(
     >>> print(check_oracle(MulticlassOracle()).checked["wrong argmax"] > 100)
     True
     """
+    if isinstance(oracle, type):
+        raise OracleError(f"expected an oracle, got its class {oracle.__name__}: give an instance, {oracle.__name__}(...)")
     examiner = Examiner(oracle, np.random.default_rng(seed), max_calls)
     tried: list[Shape] = []
     cases: list[ShapeCase] = []

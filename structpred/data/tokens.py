@@ -27,6 +27,7 @@ FLOAT32_END = 2.0**128 - 2.0**103
 MAX_SEEN = 1 << 20
 BLOCK = 256
 _DEEPEST = 32
+_WORDS = "words are no features: give template='pos' and words as rows, ('the',), or a dict of features for each word"
 _HINT = "did you pass one sequence instead of a list of sequences?"
 
 
@@ -213,7 +214,10 @@ def _token_features(token: Any) -> Iterator[tuple[str, float]]:
             yield from _flat_features(key, value)
         return
     if isinstance(token, str | bytes | numbers.Number | np.ndarray | np.generic) or not isinstance(token, Iterable):
-        raise _BadToken(f"expected a dict of features or a list of feature strings, got {_shown(token)}; {_HINT}")
+        words = isinstance(token, str) and token.isalpha()  # a feature has signs, as word=the
+        raise _BadToken(
+            f"expected a dict of features or a list of feature strings, got {_shown(token)}; {_WORDS if words else _HINT}"
+        )
     for name in token:
         if not isinstance(name, str):
             hint = (

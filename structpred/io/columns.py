@@ -284,7 +284,7 @@ def _checked_width(row: object, width: int | None, sample: int, position: int) -
     if isinstance(row, str):
         raise DataError(
             f"{where}: expected a row of columns (a tuple of strings), got the string {quoted(row)}; "
-            "did you pass one sequence instead of a list of sequences?"
+            f"a word alone is the row ({row[:20]!r},); or did you pass one sequence instead of a list of sequences?"
         )
     if not isinstance(row, list | tuple):
         raise DataError(f"{where}: expected a row of columns (a tuple of strings), got {type(row).__name__}")

@@ -17,6 +17,7 @@ from structpred.core.result import Certificate, History, Record, Result
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.models.bundles import common, pack_run, read_own, write_model
+from structpred.models.foreign_names import ForeignNames
 from structpred.models.groups import with_pruning, zeroed
 from structpred.models.nothing_learnt import warned
 from structpred.models.own_components import check_own, components_of, marked
@@ -47,7 +48,7 @@ from structpred.trainers.running.checkpoints import Progress
 
 
 @dataclass(eq=False, repr=False)
-class StructuredEstimator(Estimator, ABC):
+class StructuredEstimator(ForeignNames, Estimator, ABC):
     """The parent of the estimators: the settings that all of them have, training, and model files.
 
     A child is a dataclass, too (`@dataclass(eq=False, repr=False)`, which leaves scikit-learn's repr and equality alone). Its

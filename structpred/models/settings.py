@@ -33,7 +33,8 @@ def surrogates() -> dict[str, Callable[[], Surrogate]]:
 def checked_oracle(oracle: Any) -> Oracle:
     """The oracle; ParameterError for anything else, such as its class."""
     if not isinstance(oracle, Oracle):
-        raise ParameterError(f"oracle: expected an instance of a subclass of structpred.Oracle, got {oracle!r}")
+        hint = f": give an instance, {oracle.__name__}(...)" if isinstance(oracle, type) else ""
+        raise ParameterError(f"oracle: expected an instance of a subclass of structpred.Oracle, got {oracle!r}{hint}")
     return oracle
 
 

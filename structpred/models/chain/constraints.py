@@ -12,6 +12,7 @@ from structpred.errors import DataError, ParameterError
 from structpred.features.fixed_scores import FixedScores
 from structpred.models.bundles import LABEL
 from structpred.storage.schema import AnyOf, ListOf, Record, Text, maybe
+from structpred.text.suggestions import synonym
 
 Bools = npt.NDArray[np.bool_]
 _SCHEMES = ("iob2", "iobes", "places")
@@ -49,7 +50,8 @@ class ChainConstraints:
 
     def __post_init__(self) -> None:
         if self.scheme is not None and self.scheme not in _SCHEMES:
-            raise ParameterError(f"constraints: expected the scheme {', '.join(_SCHEMES)}, got {self.scheme!r}")
+            hint = synonym("constraints", self.scheme)
+            raise ParameterError(f"constraints: expected the scheme {', '.join(_SCHEMES)}, got {self.scheme!r}{hint}")
 
     def tables(self, classes: Sequence[Any]) -> tuple[Bools, Bools, Bools]:
         """(may follow: label before x label after, may be first, may be last) for the labels of a model.
