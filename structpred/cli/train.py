@@ -41,4 +41,4 @@ def train_command(kind: Kind) -> click.Command:
 
     own: list[click.Parameter] = list(kind.options.get("train", ()))
     command = click.Command(kind.name, callback=run, params=own, help=inspect.getdoc(kind), short_help=kind.summary)
-    return add_training_options(command, kind.defaults, tuple(kind.refuses.get("train", ())))
+    return add_training_options(command, kind.defaults, tuple(kind.refuses.get("train", ())), kind.lacks)

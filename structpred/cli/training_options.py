@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -82,10 +83,13 @@ def resolved_passes(values: Mapping[str, Any], given: Mapping[str, Any]) -> int:
     return passes
 
 
-def add_training_options(command: click.Command, given: Mapping[str, Any], without: tuple[str, ...]) -> click.Command:
+def add_training_options(
+    command: click.Command, given: Mapping[str, Any], without: tuple[str, ...], lacks: Sequence[str]
+) -> click.Command:
     """Give a command TRAIN, -o and the shared options.
 
     given: other defaults; `score` is what the weights are chosen by on --dev. without: options that the kind does not have.
+    lacks: of `Kind.lacks`; trainers that need it are not listed.
     """
     defaults = {**DEFAULTS, **given}
     positive = click.FloatRange(0, min_open=True)
@@ -140,7 +144,7 @@ def add_training_options(command: click.Command, given: Mapping[str, Any], witho
     ]  # fmt: skip
     own = command.params
     command.params = []
-    trainer = trainer_options(defaults["trainer"], defaults["trainer_shown"])
+    trainer = trainer_options(defaults["trainer"], defaults["trainer_shown"], lacks)
     for decorate in (general_options, encoding_option, on_error_option, trainer, shard_options("TRAIN", "train on together")):
         decorate(command)
     general = [option for option in [*shared, *command.params[::-1]] if option.name not in without]
@@ -160,10 +164,17 @@ class _ListedOption(click.Option):
         return super().get_help_record(ctx)
 
 
-def trainer_options(default: str | None, shown: str | bool = True) -> Callable[[Command], Command]:
+def trainer_options(default: str | None, shown: str | bool, lacks: Sequence[str]) -> Callable[[Command], Command]:
     """--trainer, with the default of the command and how it is shown, --surrogate, --loss, --regulariser and --signs."""
     options = (
-        click.option("--trainer", cls=_ListedOption, listed=_listed_trainers, default=default, show_default=shown, metavar=_NAME),
+        click.option(
+            "--trainer",
+            cls=_ListedOption,
+            listed=partial(_listed_trainers, lacks),
+            default=default,
+            show_default=shown,
+            metavar=_NAME,
+        ),
         click.option(
             "--surrogate",
             type=Choice(SURROGATES),
@@ -171,7 +182,7 @@ def trainer_options(default: str | None, shown: str | bool = True) -> Callable[[
             "sparsemap (smooth losses: lbfgs, sgd, proximal, bmrm). Default: the trainer's own; sgd takes all.",
         ),
         click.option("--loss", cls=_ListedOption, listed=_listed_losses, default="hamming", show_default=True, metavar=_NAME),
-        click.option("--regulariser", cls=_ListedOption, listed=_listed_regularisers, metavar=_NAME),
+        click.option("--regulariser", cls=_ListedOption, listed=partial(_listed_regularisers, lacks), metavar=_NAME),
         click.option(
             "--signs",
             metavar="FILE",
@@ -273,18 +284,16 @@ def check_objective(
         raise ParameterError(f"--strict needs a trainer with a certificate; {trainer} has none")
 
 
-def _listed_trainers() -> str:
-    """The names of all trainers by what they minimise, certified ones marked."""
-    from structpred.trainers.names import trainers
+def _listed_trainers(lacks: Sequence[str]) -> str:
+    """The names of the trainers by what they minimise, certified ones marked."""
+    from structpred.trainers.names import trainers_without
 
     groups: dict[str, list[str]] = {"Max-margin": [], "Log loss": [], "Mistake-driven, without -C": []}
-    for name, kind in trainers().items():
+    for name, kind in trainers_without(lacks).items():
         surrogate = kind.surrogates[0]()
         by_mistakes = getattr(surrogate, "loss_weight", 1.0) == 0.0
         group = "Mistake-driven, without -C" if by_mistakes else "Max-margin" if surrogate.piecewise_linear else "Log loss"
-        needs = [(need,) if isinstance(need, str) else need for need in kind.requires]
-        rare = [" or ".join(either) for either in needs if not {"argmax", "marginals", "project"}.intersection(either)]
-        groups[group].append(name + "*" * kind.certified + (f" (needs {rare[0]})" if rare else ""))
+        groups[group].append(name + "*" * kind.certified)
     listed = ". ".join(f"{group}: {', '.join(names)}" for group, names in groups.items())
     own = "With settings: bcfw,gap_sampling=True. MODULE:CLASS: a trainer of your own, whose code is run."
     return f"{listed}. * certified: bounds of the optimum. {own}"
@@ -297,15 +306,16 @@ def _listed_losses() -> str:
     return f"What a wrong output costs, which margins are scaled by: {', '.join(losses())}; or a loss of your own."
 
 
-def _listed_regularisers() -> str:
+def _listed_regularisers(lacks: Sequence[str]) -> str:
     """The names of all regularisers, with the trainers for those that not all trainers minimise."""
-    from structpred.core.regulariser import capabilities
-    from structpred.core.requirements import met
-    from structpred.objectives.names import regularisers
-    from structpred.trainers.names import trainers
+    import numpy as np
 
-    listed = []
+    from structpred.objectives.names import regularisers
+    from structpred.trainers.names import can_minimise, trainers_without
+
+    listed, trainers = [], trainers_without(lacks)
     for name, kind in regularisers().items():
-        fitting = [other for other, trainer in trainers().items() if met(trainer.regulariser_requires, capabilities(kind))]
-        listed.append(name if len(fitting) == len(trainers()) else f"{name} (trainers: {', '.join(fitting) or 'none'})")
+        tried = kind().grouped(np.arange(3), ("a", "b"))
+        fitting = [other for other, trainer in trainers.items() if can_minimise(trainer, tried)]
+        listed.append(name if len(fitting) == len(trainers) else f"{name} (trainers: {', '.join(fitting) or 'none'})")
     return f"What keeps weights small: {', '.join(listed)}; or one of your own. Default: l2."

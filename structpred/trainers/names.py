@@ -1,6 +1,6 @@
 """The trainers of this package by their names, and the one refusal of what a trainer cannot minimise."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from functools import cache
 
@@ -19,6 +19,14 @@ from structpred.trainers.problem import Problem, Surrogate, Trainer, is_convex, 
 def trainers() -> dict[str, type[Trainer]]:
     """Every trainer that has a name: a file in this package is all that a new one needs."""
     return {kind.name: kind for kind in public_subclasses("structpred.trainers", Trainer) if kind.name}  # type: ignore[type-abstract]
+
+
+def trainers_without(lacks: Collection[str]) -> dict[str, type[Trainer]]:
+    """Those that do without these methods of the data (`core.requirements.OF_ROWS`), which a kind of model never has."""
+    needs = {
+        name: [{need} if isinstance(need, str) else set(need) for need in kind.requires] for name, kind in trainers().items()
+    }
+    return {name: kind for name, kind in trainers().items() if not any(need.issubset(lacks) for need in needs[name])}
 
 
 def online_trainers() -> list[str]:

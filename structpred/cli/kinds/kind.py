@@ -106,6 +106,7 @@ class Kind(ABC):
     options : for each command the options that only this kind has; of another kind's model they are refused.
     refuses : for each command the shared options, by the names of their values, that this kind does not take.
     defaults : the defaults of shared training options, where they differ from those of training_options.py.
+    lacks : what trainers may need that no data of this kind have, of `core.requirements.OF_ROWS`.
     one_value : the training options of which `structpred tune` takes one value, beside shared ones: what is read and scored.
     in_tuning : the values that `structpred tune` sets training options to.
     sample : name and text of a tiny data file, and the options of `train` to read it; `structpred warmup` trains on it.
@@ -120,6 +121,7 @@ class Kind(ABC):
     options: ClassVar[Mapping[str, Sequence[click.Option]]] = {}
     refuses: ClassVar[Mapping[str, Sequence[str]]] = {}
     defaults: ClassVar[Mapping[str, Any]] = {}
+    lacks: ClassVar[Sequence[str]] = ("rows", "signed_rows", "label_rows", "label_sets")
     one_value: ClassVar[Sequence[str]] = ()
     in_tuning: ClassVar[Mapping[str, Any]] = {}
     sample: ClassVar[tuple[str, str, Sequence[str]] | None] = None

@@ -86,6 +86,7 @@ class LabelSets(Room):
         "explain": ("on_error",),
         "report": ("on_error", "examples"),
     }
+    lacks = ("rows", "signed_rows", "label_rows")
     place = "--label LABEL"
     one_value = ("format", "labels", "zero_based", "hierarchy")
     sample = (
