@@ -99,3 +99,20 @@ def test_other_formats(shell: Shell, corpus: Path, tmp_path: Path) -> None:
         assert seen in done.stderr
         assert "templates" not in done.stderr.splitlines()[0]
         assert done.returncode == 0
+
+
+def test_words_alone(shell: Shell, names: Path) -> None:
+    """A model of four columns that reads the words labels a file of words, with a warning; what reads more columns refuses it."""
+    assert shell("train", "chain", "train.txt", "-o", "m.spz", *SHORT).returncode == 0
+    rows = [line.split() for line in (names / "bare-test.txt").read_text().split("\n")]
+    (names / "words.txt").write_text("\n".join(row[0] if row else "" for row in rows))
+    (names / "csv.txt").write_text("the,DT,O\ncat,NN,O\n")
+    done = shell("predict", "m.spz", "words.txt")
+    assert "warning: words.txt: words alone, taken for column 0 of 3; the others are filled with _" in done.stderr
+    whole = shell("predict", "m.spz", "bare-test.txt").stdout.split("\n")
+    assert done.stdout.split("\n") == [f"{line.split()[0]} {line.split()[-1]}" if line else "" for line in whole]
+    assert shell("evaluate", "m.spz", "words.txt").returncode == 1
+    assert "this looks like CSV" in shell("predict", "m.spz", "csv.txt").stderr
+    shell("train", "chain", "train.txt", "-o", "two.spz", "--template", "chunking", *SHORT)
+    refused = shell("predict", "two.spz", "words.txt")
+    assert (refused.returncode, "expected 4 columns, or 3 without the labels" in refused.stderr) == (1, True)

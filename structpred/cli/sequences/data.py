@@ -5,7 +5,7 @@ import logging
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -87,9 +87,12 @@ class Data:
 
 
 def read_data(
-    path: str, reader: Reader, folds: Sequence[int] | None = None, *, encoding: str = "utf-8", on_error: str = "raise"
-) -> Data:
+    path: str, reader: Reader, folds: Sequence[int] | None = None, *, encoding: str = "utf-8", on_error: str = "raise",
+    word: int | None = None,
+) -> Data:  # fmt: skip
     """Read a file in the reader's format. on_error: "skip" leaves out the sequences with an error, and warns how many they are.
+
+    word: the column that is needed, if it is one alone; where a file has nothing but words, the others are filled with _.
 
     Raises DataError naming file and line, ParameterError for folds of other formats.
     """
@@ -97,10 +100,10 @@ def read_data(
         raise ParameterError(f"--folds is for OCR data, not for --format {reader.format}")
     name = source_name(path)
     text = read_text(path, encoding) if on_error == "raise" else _sound_text(path, reader, encoding)
-    return parse_data(text, name, reader, folds)
+    return parse_data(text, name, reader, folds, word)
 
 
-def parse_data(text: str, name: str, reader: Reader, folds: Sequence[int] | None = None) -> Data:
+def parse_data(text: str, name: str, reader: Reader, folds: Sequence[int] | None = None, word: int | None = None) -> Data:
     """As `read_data`, for text that was read already; name: for messages."""
     if reader.format == "ocr":
         return _read_ocr(text, name, folds)
@@ -111,9 +114,20 @@ def parse_data(text: str, name: str, reader: Reader, folds: Sequence[int] | None
             raise DataError(f"{items.where(0)}: no line has an attribute: expected tabs between label and attributes{hint}")
         return Data(items, list(items.labels), len(items), items.n_tokens)
     rows = parse_columns(text, name, COLUMN_FORMATS[reader.format] if reader.n_columns is None else None)
+    if word is not None and rows.n_columns == 1 and reader.n_columns is not None and not looks_like(split_lines(text[: 1 << 16])):
+        rows = _filled(rows, word, reader.n_columns - (reader.label_column == reader.n_columns - 1))
     column = _label_column(rows, reader)
     labels = None if column is None else rows.labels(column)
     return Data(rows, labels, len(rows), rows.n_tokens)
+
+
+def _filled(words: ColumnCorpus, column: int, width: int) -> ColumnCorpus:
+    """Words alone as rows of so many columns, _ in all but one."""
+    if width > 1:
+        log.warning("%s: words alone, taken for column %d of %d; the others are filled with _", words.name, column, width)
+    codes = np.zeros((words.n_tokens, width), np.int32)
+    codes[:, column] = words.codes[:, 0]
+    return replace(words, vocabularies=[words.vocabularies[0] if k == column else ["_"] for k in range(width)], codes=codes)
 
 
 def head_of(path: str, reader: Reader, encoding: str) -> Data:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
+from structpred.bridges.annotator import columns_read
 from structpred.cli.facts import Learnt, Pairs, described
 from structpred.cli.files import check_picture, json_lines, write_output
 from structpred.cli.kinds.kind import RUNNER_UP, Asked, Explained, Scored
@@ -67,8 +68,6 @@ def words_as_data(model: ChainLabeler, asked: Asked, sentences: Sequence[Sequenc
 
     Raises DataError for a model that reads more than words, or no columns.
     """
-    from structpred.bridges.annotator import columns_read
-
     reader, read = _reader(model, asked), columns_read(model)
     if len(read) != 1:
         what = f"the columns {', '.join(map(str, sorted(read)))} of its data" if read else "features that are not words"
@@ -88,8 +87,9 @@ def _reader(model: ChainLabeler, asked: Asked) -> Reader:
 
 def _read(model: ChainLabeler, asked: Asked) -> Data:
     """The data, read as the training data of the labeller were."""
-    reader = _reader(model, asked)
-    return read_data(asked.data, reader, asked.own["folds"], encoding=asked.reading.encoding, on_error=asked.reading.on_error)
+    reader, columns, (_, encoding, on_error) = _reader(model, asked), columns_read(model), asked.reading
+    word = min(columns) if len(columns) == 1 else None
+    return read_data(asked.data, reader, asked.own["folds"], encoding=encoding, on_error=on_error, word=word)
 
 
 def _labelled(model: ChainLabeler, asked: Asked) -> Data:
