@@ -41,6 +41,5 @@ class Choice(click.Choice[str]):
         try:
             return super().convert(value, param, ctx)
         except click.BadParameter as error:
-            setting = "" if param is None else str(param.name)
-            hint = synonym(setting, value) or did_you_mean(str(value), self.choices)
+            hint = synonym(str(getattr(param, "name", "")), value) or did_you_mean(str(value), self.choices)
             raise click.BadParameter(error.message.rstrip(".") + hint, ctx, param) from None

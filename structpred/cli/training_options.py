@@ -166,15 +166,9 @@ class _ListedOption(click.Option):
 
 def trainer_options(default: str | None, shown: str | bool, lacks: Sequence[str]) -> Callable[[Command], Command]:
     """--trainer, with the default of the command and how it is shown, --surrogate, --loss, --regulariser and --signs."""
+    named = partial(_listed_trainers, lacks)
     options = (
-        click.option(
-            "--trainer",
-            cls=_ListedOption,
-            listed=partial(_listed_trainers, lacks),
-            default=default,
-            show_default=shown,
-            metavar=_NAME,
-        ),
+        click.option("--trainer", cls=_ListedOption, listed=named, default=default, show_default=shown, metavar=_NAME),
         click.option(
             "--surrogate",
             type=Choice(SURROGATES),

@@ -153,13 +153,8 @@ def _asked(kind: Kind, train: click.Command, values: dict[str, Any]) -> Asked:
     several = {name: values[name] for name in known if name not in SET and isinstance(values[name], Values)}
     single = {name: value[0] if name in several else value for name, value in values.items()}
     single |= {name: value for name, value in SET.items() if name in known}
-    single = dict(kind.completed(single))
-    grid = {
-        name: tuple(kind.completed({**single, name: value})[name] for value in values)
-        for name, values in several.items()
-        if len(values) > 1
-    }
-    return Asked(kind, train, single, grid, **own)
+    grid = {name: value for name, value in several.items() if len(value) > 1}
+    return Asked(kind, train, dict(kind.completed(single)), grid, **own)
 
 
 def run_tuning(asked: Asked, session: Session, picture: str | None, as_json: bool) -> None:

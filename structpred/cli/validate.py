@@ -47,6 +47,7 @@ def validate(
     Exit code 1 if there are errors.
     """
     from structpred.cli.files import check_output, write_output
+    from structpred.io.detection import detect_format, first_lines
     from structpred.io.validation import columns as validation
     from structpred.io.validation import treebanks as treebank_validation
 
@@ -59,8 +60,12 @@ def validate(
         if output == "-":
             raise click.UsageError("-o CLEAN must be a file: the findings go to standard output")
         check_output(output, "-o", inputs=[name for name in (data, dev) if name is not None])
-    if format is None and data != "-":
-        format = _format_shown(data, settings["encoding"])
+    lines = [] if format is not None or data == "-" else first_lines(data, settings["encoding"])
+    if any(line[:1] not in ("", "#") for line in lines):  # not only comments of a treebank
+        shown = detect_format(lines, data)
+        if shown.format not in TREEBANK_FORMATS:  # whose report names it
+            format = shown.format
+            log.info("%s: format %s: %s", data, format, shown.seen)
     found: validation.Validation
     if format is not None and format not in TREEBANK_FORMATS:
         column = -1 if label_column is None else label_column
@@ -75,17 +80,3 @@ def validate(
         log.info("wrote %s: %d sequences left out, %d kept", output, found.n_broken, found.n_kept)
     elif not found.ok:
         raise click.exceptions.Exit(EXIT_DATA)
-
-
-def _format_shown(path: str, encoding: str) -> str | None:
-    """The format that the first lines show; None for one of a treebank, whose report names it."""
-    from structpred.io.detection import detect_format, first_lines
-
-    lines = first_lines(path, encoding)
-    if all(line.startswith("#") for line in lines if line.strip()):  # comments of a treebank, or nothing
-        return None
-    found = detect_format(lines, path)
-    if found.format in TREEBANK_FORMATS:
-        return None
-    log.info("%s: format %s: %s", path, found.format, found.seen)
-    return found.format

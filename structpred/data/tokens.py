@@ -214,10 +214,8 @@ def _token_features(token: Any) -> Iterator[tuple[str, float]]:
             yield from _flat_features(key, value)
         return
     if isinstance(token, str | bytes | numbers.Number | np.ndarray | np.generic) or not isinstance(token, Iterable):
-        words = isinstance(token, str) and token.isalpha()  # a feature has signs, as word=the
-        raise _BadToken(
-            f"expected a dict of features or a list of feature strings, got {_shown(token)}; {_WORDS if words else _HINT}"
-        )
+        hint = _WORDS if isinstance(token, str) and token.isalpha() else _HINT  # a feature has signs, as word=the
+        raise _BadToken(f"expected a dict of features or a list of feature strings, got {_shown(token)}; {hint}")
     for name in token:
         if not isinstance(name, str):
             hint = (

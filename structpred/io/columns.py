@@ -316,10 +316,7 @@ def _flat_predictions(corpus: ColumnCorpus, predictions: Sequence[Sequence[str]]
     return flat
 
 
-__all__ = [
-    "BOUNDARY", "COLUMN_FORMATS", "MOST_COLUMNS", "ColumnCorpus", "field_count", "fields_of_lines", "format_columns",
-    "parse_columns", "read_columns",
-]  # fmt: skip
+__all__ = ["MOST_COLUMNS", "ColumnCorpus", "field_count", "fields_of_lines", "format_columns", "parse_columns", "read_columns"]
 
 
 def read_columns(

@@ -17,8 +17,7 @@ from structpred.io.treebanks.formats import TREEBANK_FORMATS, treebank_format_of
 
 _LOOKED_AT, _HEAD = 500, 1 << 16
 _ATTRIBUTE = re.compile(r"[^\s=:]+[=:].*")
-_SEQUENCES = ", ".join((*COLUMN_FORMATS, "crfsuite", "ocr"))
-FORMATS = f"of sequences {_SEQUENCES}; of trees {', '.join(TREEBANK_FORMATS)} (docs/formats.md)"
+FORMATS = f"of sequences {', '.join(COLUMN_FORMATS)}, crfsuite, ocr; of trees {', '.join(TREEBANK_FORMATS)} (docs/formats.md)"
 
 
 class Detected(NamedTuple):

@@ -17,12 +17,11 @@ from structpred.core.result import Certificate, History, Record, Result
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.models.bundles import common, pack_run, read_own, write_model
-from structpred.models.foreign_names import ForeignNames
 from structpred.models.groups import with_pruning, zeroed
 from structpred.models.nothing_learnt import warned
 from structpred.models.own_components import check_own, components_of, marked
 from structpred.models.partial import for_task
-from structpred.models.settings import resolve_regulariser, resolve_surrogate, resolve_trainer
+from structpred.models.settings import ForeignNames, resolve_regulariser, resolve_surrogate, resolve_trainer
 from structpred.models.signs import (
     BindingSign,
     Names,

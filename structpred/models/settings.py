@@ -2,17 +2,36 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
-from typing import Any
+from functools import cache, partial
+from inspect import signature
+from typing import TYPE_CHECKING, Any, Self
 
 from structpred.core.costs import Cost, missing_method
 from structpred.core.oracle import Oracle
 from structpred.core.regulariser import Regulariser
 from structpred.errors import DataError, ParameterError
 from structpred.objectives.names import losses, regularisers
-from structpred.text.suggestions import named
+from structpred.text.suggestions import SYNONYMS, named, synonym
 from structpred.trainers.names import trainers
 from structpred.trainers.problem import Surrogate, Trainer
+
+
+class ForeignNames:
+    """A parent of estimators: settings and methods by the names that other libraries give them are answered with ours."""
+
+    def __new__(cls, *settings: Any, **named: Any) -> Self:
+        """An estimator without settings yet. ParameterError for a setting of another library."""
+        for name in SYNONYMS["parameter"].keys() & named.keys() - signature(cls.__init__).parameters.keys():
+            raise ParameterError(f"{cls.__name__} has no setting {name!r}{synonym('parameter', name)}")
+        return super().__new__(cls)
+
+    if not TYPE_CHECKING:  # a checker would let any name pass
+
+        def __getattr__(self, name: str) -> Any:
+            own = "predict_proba" if hasattr(type(self), "predict_proba") else "predict_marginals"
+            if name == "predict_proba" and hasattr(type(self), own):
+                raise AttributeError(f"{type(self).__name__} has no predict_proba as it is{synonym('attribute', own)}")
+            return getattr(super(), "__getattr__", partial(object.__getattribute__, self))(name)
 
 
 @cache

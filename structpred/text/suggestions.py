@@ -13,15 +13,15 @@ _LOG_LOSS = "'lbfgs' or 'oeg': a conditional random field is the log loss"
 #: setting -> a word of the field, or of another library, and what does that here
 SYNONYMS: Mapping[str, Mapping[str, str]] = {
     "parameter": {
-        **_PASSES, "algorithm": "trainer", "optimizer": "trainer", "solver": "trainer", "c2": "C", "c1": "regulariser='l1'",
-        "penalty": "regulariser", "class_weight": "loss=LabelCosts(matrix), what wrong labels cost; or sample_weight in fit",
+        **_PASSES, "algorithm": "trainer", "optimizer": "trainer", "solver": "trainer", "c2": "C = 1 / (2 c2)",
+        "c1": "regulariser='l1'", "class_weight": "loss=LabelCosts(matrix), what wrong labels cost; or sample_weight in fit",
     },
     "option": {
-        **{f"--{name.replace('_', '-')}": "--max-iter" for name in _PASSES}, "--algorithm": "--trainer", "--c2": "-C",
+        **{f"--{name.replace('_', '-')}": "--max-iter" for name in _PASSES}, "--algorithm": "--trainer", "--c2": "-C 1/(2 c2)",
         "--optimizer": "--trainer", "--c1": "--regulariser l1", "--penalty": "--regulariser", "--features": "--template",
     },
     "trainer": {
-        "crf": _LOG_LOSS, "lr": _LOG_LOSS, "l2sgd": "'sgd' with surrogate 'log'", "ap": "'perceptron', which averages",
+        "crf": _LOG_LOSS, "l2sgd": "'sgd' with surrogate 'log'", "ap": "'perceptron', which averages",
         "adam": "'sgd' (Adam itself trains decision models)", "svm": "'bcfw'", "ssvm": "'bcfw'", "l-bfgs": "'lbfgs'",
     },
     "surrogate": {"crf": "'log'", "hinge": "'margin'", "svm": "'margin'", "nll": "'log'"},
@@ -29,6 +29,10 @@ SYNONYMS: Mapping[str, Mapping[str, str]] = {
     "loss": {
         "mse": "a regressor of the costs, regressor=Ridge(), or LinearRegressor for numbers",
         "blackbox": "structpred.layers.BlackBoxLayer, an object", "log": "surrogate 'log'", "crf": "surrogate 'log'",
+    },
+    "attribute": {
+        "predict_proba": "a matter of the log loss: surrogate='logistic', or 'softmax' for three or more classes",
+        "predict_marginals": "predict_marginals, after training with the log loss (trainer='lbfgs' or 'oeg')",
     },
 }  # fmt: skip
 

@@ -33,7 +33,7 @@ SAID: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "bio": (lambda: ChainLabeler(constraints="bio").fit(X, Y), ParameterError, "here that is 'iob2'"),
     "mse": (lambda: decide("mse"), ParameterError, "got 'mse'; here that is a regressor of the costs"),
     "blackbox": (lambda: decide("blackbox"), ParameterError, "here that is structpred.layers.BlackBoxLayer"),
-    "predict_proba": (lambda: ChainLabeler().predict_proba, AttributeError, "predict_marginals gives probabilities"),
+    "predict_proba": (lambda: ChainLabeler().predict_proba, AttributeError, "here that is predict_marginals, after"),
     "predict_proba of a hinge": (lambda: LinearClassifier().predict_proba, AttributeError, "surrogate='logistic', or 'softmax'"),
     "words": (lambda: ChainLabeler().fit([["the", "dog"]], Y), DataError, "words are no features: give template='pos'"),
     "one sequence": (lambda: ChainLabeler().fit(X[0], Y), DataError, "'w=a'; did you pass one sequence"),
@@ -60,10 +60,10 @@ def test_what_is_recommended_works() -> None:
 def test_frames_and_tensors() -> None:
     """A DataFrame and tensors, alone and in a list, are named, with what makes sequences of them."""
     pandas, torch = pytest.importorskip("pandas"), pytest.importorskip("torch")
-    with pytest.raises(DataError, match="got a DataFrame; structpred"):
+    with pytest.raises(DataError, match="got pandas's DataFrame; structpred"):
         ChainLabeler(template="pos").fit(pandas.DataFrame({"w": ["a"]}), Y)
     for tensors in (torch.zeros(1, 2, 3), [torch.zeros(2, 3)]):
-        with pytest.raises(DataError, match=r"got a torch tensor; give X = \[x.detach"):
+        with pytest.raises(DataError, match=r"got torch's Tensor; give X = \[x.detach"):
             ChainLabeler().fit(tensors, Y)
 
 

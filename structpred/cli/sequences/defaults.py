@@ -13,7 +13,6 @@ from structpred.io.guesses import looks_like
 
 log = logging.getLogger("structpred.cli")
 
-AUTO = "auto"
 #: the schemes whose phrases the F1 of conlleval counts
 _SCORED = ("IOB2", "IOB1", "IO", "IOBES")
 
@@ -23,23 +22,21 @@ def completed(values: Mapping[str, Any], data: str) -> dict[str, Any]:
 
     Raises DataError where the lines show no format of sequences, ParameterError where standard input would be read twice.
     """
-    asked = [name for name in ("format", "template", "dev_metric") if values.get(name) == AUTO]
+    asked = [name for name in ("format", "template", "dev_metric") if values.get(name) == "auto"]
     found = dict(values)
     if not asked:
         return found
-    if data == "-":
-        format = values["format"]
-        if format == AUTO or (format in COLUMN_FORMATS and "template" in asked):
-            raise ParameterError("standard input is read once, so auto finds nothing there: give --format, and --template")
-        return found | {name: {"template": None, "dev_metric": "token_accuracy"}[name] for name in asked}
-    lines = first_lines(data, values["encoding"])
-    seen = _seen(lines, data, values["format"])
-    labels = seen.labels(lines, values["label_column"])
+    format, column = values["format"], values["label_column"]
+    if data == "-" and (format == "auto" or (format in COLUMN_FORMATS and "template" in asked)):
+        raise ParameterError("standard input is read once, so auto finds nothing there: give --format, and --template")
+    lines = [] if data == "-" else first_lines(data, values["encoding"])
+    seen = _seen(lines, data, format)
+    labels = seen.labels(lines, column)
     labels.pop(values.get("missing", "_"), None)
     phrases = scheme_of(labels.items(), ()) in _SCORED
     found["format"] = seen.format
     if "template" in asked:
-        found["template"] = _template(seen.width, values["label_column"], phrases, labels)
+        found["template"] = _template(seen.width, column, phrases, labels)
     if "dev_metric" in asked:
         found["dev_metric"] = "f1" if phrases else "token_accuracy"
     if "format" in asked or ("template" in asked and found["template"]):
@@ -51,7 +48,7 @@ def completed(values: Mapping[str, Any], data: str) -> dict[str, Any]:
 
 def _seen(lines: list[str], name: str, format: str) -> Detected:
     """The format, found out if it is "auto"; the number of columns in any case."""
-    if format == AUTO:
+    if format == "auto":
         seen = detect_format(lines, name)
         if seen.format not in (*COLUMN_FORMATS, "crfsuite", "ocr"):
             raise DataError(f"{name}: expected sequences with labels, got the format {seen.format}{looks_like(lines)}")
@@ -71,8 +68,6 @@ def _template(width: int | None, label_column: int, phrases: bool, labels: Count
     column = label_column % width
     if column == 0:
         raise ParameterError("--template auto expects words in column 0, which holds the labels: give --template")
-    if phrases and 2 * labels["O"] > labels.total():
-        return "ner"
-    if width > 2 and column != 1:
+    if width > 2 and column != 1 and not (phrases and 2 * labels["O"] > labels.total()):
         return "chunking"
     return "ner" if phrases else "pos"

@@ -37,9 +37,8 @@ class Input:
         """The text of a column file with one more column, the labels."""
         settings, widths = self.settings, self.settings["widths"]
         lines = list(split_lines(text[: 1 << 16]))
-        number, line = next(
-            ((k, line) for k, line in enumerate(lines, 1) if field_count(line) and not line.startswith(BOUNDARY)), (1, "")
-        )
+        filled = ((k, line) for k, line in enumerate(lines, 1) if field_count(line) and not line.startswith(BOUNDARY))
+        number, line = next(filled, (1, ""))
         if line and widths and field_count(line) not in widths:
             expected = f"expected {' or '.join(map(str, widths))} columns, got {field_count(line)}"
             raise PredictorError(f"{name}:{number}: {expected}: {line[:60]!r}{looks_like(lines)}")

@@ -140,7 +140,7 @@ def scan_bytes(data: bytes, name: str, format: str, *, label_column: int = -1, n
         width = n_columns or COLUMN_FORMATS[format] or _usual_width(lines)
         if not -width <= label_column < width:
             raise ParameterError(f"label column {label_column}: {name} has {width} columns, numbered from 0")
-        documents = _boundaries(lines)
+        documents = [lines.number_at(match.start()) for match in _BOUNDARY_LINE.finditer(data)]
         kinds[np.array(documents, np.int64) - 1] = BLANK
     rows = Rows(lines, format, kinds, width, label_column % width if width else 0)
     numbers = (np.flatnonzero(kinds != BLANK) + 1).astype(np.int32)
@@ -253,11 +253,6 @@ def _idle_blanks(kinds: npt.NDArray[np.uint8], numbers: npt.NDArray[np.int32]) -
     """Blank lines where a sentence without tokens would be: in front, and after another blank line; the end may have some."""
     blank = kinds[: numbers[-1] if len(numbers) else 0] == BLANK
     return array("q", (np.flatnonzero(blank & np.concatenate(([True], blank))[: len(blank)]) + 1).tobytes())
-
-
-def _boundaries(lines: Lines) -> list[int]:
-    """The lines that are boundaries of documents."""
-    return [lines.number_at(match.start()) for match in _BOUNDARY_LINE.finditer(lines.data)]
 
 
 def _unprinted(lines: Lines) -> dict[str, Sequence[int]]:

@@ -106,9 +106,8 @@ def _scan(path: PathLike, format: TreebankFormat | None, collect: Collector, enc
         stream.seek(0)
         treebank = read_good_sentences(stream, format)
     tokens = _tokens(treebank, len({one.sentence for one in problems if one.severity == ERROR and one.sentence}))
-    documents = [
-        tokens.of(i)[0] for i in range(len(treebank)) if any(form.startswith("-DOCSTART-") for form in tokens.content(i))
-    ]
+    words = zip(treebank.line_numbers.tolist(), treebank.forms, strict=True)
+    documents = [line for line, form in words if form.startswith("-DOCSTART-")]
     return treebank, Scan(
         treebank.path, treebank.format.name, tokens, lambda: iter(()), treebank.format.n_columns, None, documents
     )

@@ -224,6 +224,11 @@ class RowInput(_Named):
 INPUTS: dict[str, type[NumericInput] | type[TokenInput] | type[RowInput]] = {
     cls.kind: cls for cls in (NumericInput, TokenInput, RowInput)
 }
+#: libraries of frames and tensors -> how to get sequences from those
+_MAKES_SEQUENCES = {
+    "pandas": "structpred.bridges.from_pandas makes X and y of it",
+    "torch": "give X = [x.detach().cpu().numpy() for x in tensors]", "tensorflow": "give X = [x.numpy() for x in tensors]",
+}  # fmt: skip
 #: what a file says of an input: its kind, and what that kind reads
 INPUT = Record({"kind": OneOf(tuple(INPUTS)), "header": Raw()})
 
@@ -238,7 +243,9 @@ def choose_input(
     for name, value in (("min_count", min_count), *([] if n_bits is None else [("n_bits", n_bits)])):
         if isinstance(value, bool) or not isinstance(value, numbers.Integral):
             raise ParameterError(f"{name} must be a whole number, got {value!r}")
-    refuse_frames(sequences)
+    first = sequences[0] if isinstance(sequences, list) and sequences else sequences
+    if (library := type(first).__module__.partition(".")[0]) in _MAKES_SEQUENCES:
+        raise DataError(f"X: expected a list of sequences, got {library}'s {type(first).__name__}; {_MAKES_SEQUENCES[library]}")
     if template is not None:
         if not isinstance(template, str | Path | Sequence):
             raise ParameterError(f"template: expected a name, a file or a list of Template objects, got {template!r}")
@@ -260,16 +267,6 @@ def choose_input(
         return _numeric(min_count, n_bits), listed
     _warn_of_columns(listed)
     return tokens, listed
-
-
-def refuse_frames(sequences: Any) -> None:
-    """Raise DataError for a DataFrame, a tensor, or a list of tensors, with what makes sequences of them."""
-    first = sequences[0] if isinstance(sequences, list | tuple) and sequences else sequences
-    library = type(first).__module__.partition(".")[0]
-    if library == "pandas":
-        raise DataError("X: expected a list of sequences, got a DataFrame; structpred.bridges.from_pandas makes X and y of it")
-    if library in ("torch", "tensorflow", "jax", "jaxlib"):
-        raise DataError(f"X: expected arrays, got a {library} tensor; give X = [x.detach().cpu().numpy() for x in tensors]")
 
 
 def _warn_of_columns(listed: list[Any]) -> None:
