@@ -25,6 +25,10 @@ def looks_like(lines: Iterable[str]) -> str:
             "; this looks like a treebank (CoNLL-U or CoNLL-X), which parsers read (structpred train parser; io.read_treebank); "
             "sequence labellers need columns (docs/formats.md says how to make them)"
         )
+    if all(line.startswith("{") for line in filled):
+        return (
+            "; this looks like JSON lines, no format here: write a token and its label a line, a blank line after each sequence"
+        )
     for sign, name in ((",", "commas"), (";", "semicolons")):
         counts = {line.count(sign) for line in filled}
         if len(counts) == 1 and counts != {0} and not any("\t" in line for line in filled):

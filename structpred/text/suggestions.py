@@ -26,14 +26,10 @@ SYNONYMS: Mapping[str, Mapping[str, str]] = {
     },
     "surrogate": {"crf": "'log'", "hinge": "'margin'", "svm": "'margin'", "nll": "'log'"},
     "constraints": {"bio": "'iob2'", "iob": "'iob2'", "bioes": "'iobes'", "bilou": "'iobes', with E and S for L and U"},
-    "loss": {
-        "mse": "a regressor of the costs, regressor=Ridge(), or LinearRegressor for numbers",
-        "blackbox": "structpred.layers.BlackBoxLayer, an object", "log": "surrogate 'log'", "crf": "surrogate 'log'",
-    },
-    "attribute": {
-        "predict_proba": "a matter of the log loss: surrogate='logistic', or 'softmax' for three or more classes",
-        "predict_marginals": "predict_marginals, after training with the log loss (trainer='lbfgs' or 'oeg')",
-    },
+    "loss": {"mse": "a regressor of the costs, regressor=Ridge(), or LinearRegressor for numbers",
+        "blackbox": "structpred.layers.BlackBoxLayer, an object", "log": "surrogate 'log'", "crf": "surrogate 'log'"},
+    "attribute": {"predict_proba": "a matter of the log loss: surrogate='logistic', or 'softmax' for three or more classes",
+        "predict_marginals": "predict_marginals, after training with the log loss (trainer='lbfgs' or 'oeg')"},
 }  # fmt: skip
 
 

@@ -27,6 +27,7 @@ UNKNOWN = {
     "a DT\nb": "lines by their number of columns: 1 with 1, 1 with 2",
     "a\tCase=Nom\nb\tCase=Acc": "a word and its features as the label",
     "the,DT,O\ncat,NN,O": "this looks like CSV",
+    '{"tokens": ["a", "b"]}\n{"tokens": ["c", "d"]}': "this looks like JSON lines",
     "The cat sat on the mat.\nA dog barked at it.\nIt ran.": "this looks like running text",
     "": "expected at least one sentence",
 }
