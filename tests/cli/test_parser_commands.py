@@ -276,7 +276,7 @@ def test_defaults_are_the_estimators() -> None:
     given = train_command(Dependencies()).make_context("parser", ["-", "-o", "m.spz"]).params
     defaults = DependencyParser().get_params()
     compared = set(given) & set(defaults) - {"checkpoint"}
-    assert len(compared) == 17
+    assert len(compared) == 18
     assert {name: given[name] for name in compared} == {name: defaults[name] for name in compared}
     assert not any(given[name] for name in ("multi_root", "unlabelled", "conjunctions"))
 

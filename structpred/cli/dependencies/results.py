@@ -61,8 +61,8 @@ def words_as_data(parser: DependencyParser, asked: Asked, sentences: Sequence[Se
 
     if needed := attributes_read(parser):
         raise DataError(
-            f"--text: {asked.model} was trained with {', '.join(needed)}, and running text has word forms only; tag it and give "
-            "CoNLL-U, or train a parser on a treebank with _ in those columns"
+            f"--text: {asked.model} was trained with {', '.join(needed)}, and running text has word forms only; give tagged "
+            "CoNLL-U, or train a parser of forms alone (train parser --attributes form)"
         )
     nothing = [["_"] * len(words) for words in sentences]
     return Treebank.of([Sentence(list(words), *[n] * 4) for words, n in zip(sentences, nothing, strict=True)]).raw.decode()

@@ -39,6 +39,7 @@ class Options(TrainingOptions):
     unlabelled: bool
     max_bits: int
     templates: str | None
+    attributes: tuple[str, ...] | None
     conjunctions: bool
     on_error: OnError = "raise"
 
@@ -90,6 +91,7 @@ class Run(Training[Options]):
             projective=options.projective,
             single_root=not options.multi_root,
             templates=self.templates,
+            attributes=options.attributes,
             max_bits=options.max_bits,
             prune=options.prune,
             labelled=not options.unlabelled,

@@ -2,7 +2,7 @@
 
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +18,8 @@ from structpred.storage.schema import Flag, ListOf, OneOf, Record, Text, as_file
 #: the attributes that templates may name
 ATTRIBUTES = ("form", "lemma", "upos", "xpos", "feats", "case", "suffix")
 _MAX_REMEMBERED = 1 << 19
+#: the columns of words that they are read off, as token dicts call them
+COLUMNS = ("form", "lemma", "upos", "xpos", "feats")
 #: coarse tags beyond these, the most frequent ones, count as unknown: weights of tags between grow with the cube of their number
 MOST_TAGS = 60
 _VERBS, _PUNCTUATION, _CONJUNCTIONS = 1, 2, 4
@@ -27,6 +29,7 @@ class ArcFeaturizer:
     """Attributes and tags of words; what it learns is the list of coarse tags, and which attributes the treebank has at all.
 
     The coarse tag is UPOS (CPOSTAG), or XPOS where the treebank has no other. A tag that was not seen is one of its own.
+    Where neither is among the attributes, tags are not looked at.
     """
 
     HEADER = Record({"tags": ListOf(Text(), most=MOST_TAGS), "present": ListOf(OneOf(ATTRIBUTES)), "fine": Flag()})
@@ -45,14 +48,20 @@ class ArcFeaturizer:
 
     def fit_counts(self, upos: Counter[str], xpos: Counter[str], present: Iterable[str]) -> "ArcFeaturizer":
         """The same of words that were counted: how often they have each tag, in order of appearance, and their attributes."""
-        self.fine = upos.keys() <= {"_"}
-        self.tags = sorted(tag for tag, _ in (xpos if self.fine else upos).most_common(MOST_TAGS))
         self.present = tuple(name for name in ATTRIBUTES if name in set(present))
+        self.fine = "upos" not in self.present
+        counts = {"upos": upos, "xpos": xpos, None: Counter("_")}[self._tag_column]
+        self.tags = sorted(tag for tag, _ in counts.most_common(MOST_TAGS))
         return self
 
     def usable(self, templates: Sequence[ArcTemplate]) -> list[ArcTemplate]:
         """The templates whose attributes the treebank has."""
         return [template for template in templates if template.attributes <= set(self.present)]
+
+    @property
+    def _tag_column(self) -> str | None:
+        column = "xpos" if self.fine else "upos"
+        return column if column in self.present else None
 
     @property
     def n_tags(self) -> int:
@@ -66,19 +75,20 @@ class ArcFeaturizer:
         """
         if (empty := np.flatnonzero(treebank.lengths == 0)).size:
             raise DataError(f"sample {int(empty[0])}: the sentence has no words; there is nothing to parse")
-        coarse = "xpos" if self.fine else "upos"
         number = {tag: k + 2 for k, tag in enumerate(self.tags)}
+        column = self._tag_column
+        coarse = _numbered(["_"] * treebank.n_words if column is None else getattr(treebank, column))
         if coded is not None and coded.names == self.present:
-            values, places = _numbered(getattr(treebank, coarse))
+            values, places = coarse
             tags = np.array([number.get(value, 1) for value in values], np.int32)[places]
             return replace(coded, tags=tags, n_tags=self.n_tags)
-        columns = {"forms", coarse, *(_SOURCES[name][0] for name in self.present)}
+        columns = {"forms", *(_SOURCES[name][0] for name in self.present)}
         numbered = {column: _numbered(getattr(treebank, column)) for column in columns}
         codes = np.empty((len(self.present), treebank.n_words), np.uint32)
         for row, name in zip(codes, self.present, strict=True):
             values, places = numbered[_SOURCES[name][0]]
             row[:] = self._coded(name, values)[places]
-        values, places = numbered[coarse]
+        values, places = coarse
         tags = np.array([number.get(value, 1) for value in values], np.int32)[places]
         classes = np.array([word_class("x", value) for value in values], np.uint8)[places]
         values, places = numbered["forms"]
@@ -160,6 +170,16 @@ _SOURCES: dict[str, tuple[str, Callable[[str], str] | None]] = {
     "case": ("feats", case_of),
     "suffix": ("forms", suffix_of),
 }
+
+
+def read_off(columns: Collection[str] | None) -> tuple[str, ...]:
+    """The attributes that are read off these columns; None: off all.
+
+    >>> read_off(["form", "upos"])
+    ('form', 'upos', 'suffix')
+    """
+    sources = {_SOURCES[name][0] for name in COLUMNS if columns is None or name in columns}
+    return tuple(name for name in ATTRIBUTES if _SOURCES[name][0] in sources)
 
 
 def attributes_of(treebank: Treebank) -> tuple[str, ...]:

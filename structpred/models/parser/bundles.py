@@ -7,7 +7,7 @@ import numpy as np
 
 from structpred.data.arc_templates import ArcTemplate, compile_templates
 from structpred.errors import ParameterError
-from structpred.io.templates.arc_featurizer import ArcFeaturizer
+from structpred.io.templates.arc_featurizer import COLUMNS, ArcFeaturizer
 from structpred.models.bundles import COMMON, common, pack_run
 from structpred.models.chain.inputs import NumericInput
 from structpred.models.chain.labeler import ChainLabeler
@@ -16,13 +16,17 @@ from structpred.models.parser.relations import RelationFeatures
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Field, Flag, ListOf, Number, OneOf, Record, Spec, Text, Whole, maybe
 
+_GIVEN = Record({
+    "projective": maybe(Flag()), "templates": maybe(ListOf(Text(), 1)),
+    "attributes": Field(maybe(ListOf(OneOf(COLUMNS), 1)), default=None),
+})  # fmt: skip
 _OWN: dict[str, Spec] = {
     **COMMON,
     "featurizer": Field(ArcFeaturizer.HEADER, "featurizer_", ArcFeaturizer.to_bundle, ArcFeaturizer.from_bundle),
     "templates": ListOf(Text(), 1),
     "seeds": Field(ListOf(Whole(0, 2**20)), default=[]),
     # the settings as they were, None for what was decided by the data; older files do not say
-    "given": Field(maybe(Record({"projective": maybe(Flag()), "templates": maybe(ListOf(Text(), 1))})), default=None),
+    "given": Field(maybe(_GIVEN), default=None),
     "bits": Field(ListOf(Whole(1, 28), 1), "bits_"),
     "single_root": Field(Flag(), "single_root", bool),
     "projective": Field(Flag(), "projective_"),
@@ -71,14 +75,14 @@ def template_header(parser: Any) -> dict[str, Any]:
     seeds = [template.seed for template in parser.templates_ if template.seed is not None]
     listed = None if parser.templates is None else [str(template) for template in parser.templates]
     given = {"projective": None if parser.projective is None else bool(parser.projective), "templates": listed}
+    given |= {} if parser.attributes is None else {"attributes": list(parser.attributes)}
     return {"templates": [str(template) for template in parser.templates_], **({"seeds": seeds} if seeds else {}), "given": given}
 
 
-def given_settings(head: dict[str, Any], templates: Sequence[ArcTemplate]) -> tuple[bool | None, list[str] | None]:
-    """projective and templates as they were set; for older files what they came to."""
-    if (given := head["given"]) is None:
-        return head["projective"], [str(template) for template in templates]
-    return given["projective"], given["templates"]
+def given_settings(head: dict[str, Any], templates: Sequence[ArcTemplate]) -> dict[str, Any]:
+    """projective, templates and attributes as they were set; for older files what they came to."""
+    old = {"projective": head["projective"], "templates": [str(template) for template in templates], "attributes": None}
+    return head["given"] or old
 
 
 def drop_templates(parser: Any, names: Collection[str]) -> None:

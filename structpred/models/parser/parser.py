@@ -77,6 +77,9 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         Exactly one word depends on the root.
     templates : list of ArcTemplate or str, optional
         Arc templates; None: the default set, as far as the treebank has the attributes.
+    attributes : list of str, optional
+        What templates may look at: some of "form", "lemma", "upos", "xpos" and "feats"; templates of others are left out, and
+        the words that are parsed later need no others. ["form"] for a parser of bare words. None: all that the treebank has.
     max_bits : int
         The largest block of a template has 2**max_bits weights.
     prune : int, optional
@@ -119,6 +122,7 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
     projective: bool | None = None
     single_root: bool = True
     templates: Sequence[ArcTemplate | str] | None = None
+    attributes: Sequence[str] | None = None
     max_bits: int = 18
     prune: int | None = None
     labelled: bool = True
@@ -172,7 +176,7 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         """A parser without what its pruning model and its relations add."""
         model = restored(cls, head)
         model.templates_ = usable_templates(head["templates"], model.featurizer_, head["seeds"])
-        model.projective, model.templates = given_settings(head, model.templates_)
+        vars(model).update(given_settings(head, model.templates_))
         if len(model.bits_) != len(model.templates_):
             raise ValueError(f"{len(model.templates_)} templates, but bits for {len(model.bits_)}")
         restore_weights(model, arrays, sum(1 << b for b in model.bits_) + 2 * model.featurizer_.n_tags**3)
@@ -199,7 +203,7 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         first = DependencyParser(
             self.trainer, self.C, 3, projective=self.projective, single_root=self.single_root, labelled=False,
             templates=pruning_templates(), surrogate=self.surrogate, regulariser=self.regulariser, random_state=self.random_state,
-            verbose=self.verbose,
+            verbose=self.verbose, attributes=self.attributes,
         )  # fmt: skip
         first._stage = "pruning"
         try:

@@ -2,19 +2,18 @@
 
 import operator
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from structpred.data.arc_templates import ArcTemplate
-from structpred.errors import DataError, StructpredWarning
-from structpred.io.templates.arc_featurizer import ArcFeaturizer
+from structpred.errors import DataError, ParameterError, StructpredWarning
+from structpred.io.templates.arc_featurizer import COLUMNS, ArcFeaturizer
 from structpred.io.treebanks.treebank import Sentence, Tree, Treebank
 from structpred.models.settings import about_dev, dev_parts
 from structpred.runtime.standard_error import callers_level
-
-_KEYS = ("form", "lemma", "upos", "xpos", "feats")
+from structpred.text.suggestions import did_you_mean
 
 
 def as_treebank(X: Any, y: Any = None, *, trees: bool = False, missing: bool = False) -> Treebank:
@@ -48,16 +47,16 @@ def _sentence(x: Any, i: int) -> Sentence:
         raise DataError(
             f"sample {i}: expected a list of tokens, got {type(x).__name__}; did you pass one sentence, not a list of them?"
         )
-    columns: dict[str, list[str]] = {key: [] for key in _KEYS}
+    columns: dict[str, list[str]] = {key: [] for key in COLUMNS}
     for t, token in enumerate(x):
         values = {"form": token} if isinstance(token, str) else token
         if not isinstance(values, Mapping) or not isinstance(values.get("form"), str) or not values["form"]:
             raise DataError(
-                f'sample {i}, word {t + 1}: expected a dict with "form" (and {_KEYS[1:]}), or a string, got {token!r}'
+                f'sample {i}, word {t + 1}: expected a dict with "form" (and {COLUMNS[1:]}), or a string, got {token!r}'
             )
-        if unknown := sorted(set(values) - set(_KEYS), key=str):
-            raise DataError(f"sample {i}, word {t + 1}: expected the keys {_KEYS}, got {unknown[0]!r}")
-        for key in _KEYS:
+        if unknown := sorted(set(values) - set(COLUMNS), key=str):
+            raise DataError(f"sample {i}, word {t + 1}: expected the keys {COLUMNS}, got {unknown[0]!r}")
+        for key in COLUMNS:
             columns[key].append(str(values.get(key) or "_"))
     return Sentence(*columns.values())
 
@@ -127,6 +126,22 @@ def _check_trees(treebank: Treebank, missing: bool) -> None:
                 f"{treebank.where(offsets[i] + int(lost[0]))}: the heads {heads.tolist()} are not a tree: word "
                 f"{int(lost[0]) + 1} does not reach the root (a cycle)"
             )
+
+
+def check_columns(wanted: Any, present: Collection[str] | None = None) -> None:
+    """Raise ParameterError for a setting `attributes` that lists no columns, DataError for one that no word has a value in.
+
+    present: the attributes that some word has, once they are known.
+    """
+    if wanted is None:
+        return
+    is_list = isinstance(wanted, Sequence) and not isinstance(wanted, str)
+    unknown = [str(name) for name in wanted if name not in COLUMNS] if is_list else []
+    if not is_list or not wanted or unknown:
+        hint = did_you_mean(unknown[0], COLUMNS) if unknown else ""
+        raise ParameterError(f"attributes: expected some of {', '.join(COLUMNS)}, in a list, got {wanted!r}{hint}")
+    if present is not None and (lacking := [name for name in wanted if name not in present]):
+        raise DataError(f"attributes: the parser is to look at {lacking[0]}, but no word of the treebank has one")
 
 
 _ATTRIBUTES = ("lemma", "upos", "xpos", "feats", "case")

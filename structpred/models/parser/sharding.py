@@ -22,7 +22,7 @@ from structpred.data.sentences import AttributedSentences
 from structpred.data.sequences import PackedSequences
 from structpred.errors import DataError, ParameterError
 from structpred.features.arcs import ArcCandidates, ArcFeatures, bits_of, observed_places
-from structpred.io.templates.arc_featurizer import ATTRIBUTES, ArcFeaturizer, attributes_of
+from structpred.io.templates.arc_featurizer import ATTRIBUTES, ArcFeaturizer, attributes_of, read_off
 from structpred.io.templates.arc_template_sets import default_templates, relation_templates
 from structpred.io.treebanks.treebank import Treebank
 from structpred.models.base import checked_C, checked_sample_weight
@@ -41,7 +41,7 @@ from structpred.models.parser.arcs import (
     tree_task,
 )
 from structpred.models.parser.relations import RelationFeatures, fitted_labeler, forget_second_stage
-from structpred.models.parser.sentences import held_out_trees, training_trees
+from structpred.models.parser.sentences import check_columns, held_out_trees, training_trees
 from structpred.models.partial import NEEDS_ALL, sums_suffice, tell_missing
 from structpred.models.settings import resolve_loss
 from structpred.models.sharding import Columns, Further, Sharding, refuse_classes
@@ -58,6 +58,7 @@ def checked_settings(parser: Any) -> list[ArcTemplate]:
     if parser.prune is not None and (not _whole(parser.prune) or parser.prune < 1):
         raise ParameterError(f"prune: expected a number of heads per word >= 1, or None, got {parser.prune!r}")
     check_switches(projective=parser.projective)
+    check_columns(parser.attributes)
     if parser.templates is None:
         return default_templates()
     found = [t if isinstance(t, ArcTemplate) else ArcTemplate.parse(t) for t in parser.templates]
@@ -240,7 +241,9 @@ class ParserSharding(Sharding):
             tell_missing(missing, 0, n_words, "heads")
         forget_second_stage(model.checkpoint, model.resume)
         upos, xpos = (sum(counts, Counter[str]()) for counts in zip(*(counts[5:7] for counts in of), strict=True))
-        featurizer = ArcFeaturizer().fit_counts(upos, xpos, {name for counts in of for name in counts.present})
+        present = {name for counts in of for name in counts.present}
+        check_columns(model.attributes, present)
+        featurizer = ArcFeaturizer().fit_counts(upos, xpos, present)
         templates = used_templates(featurizer, checked_settings(model), model._stage)
         places = np.bitwise_or.reduce([counts.places for counts in of])
         bits = bits_of(places[[template in templates for template in of[0].templates]], max_bits=model.max_bits)
@@ -276,8 +279,9 @@ class ParserSharding(Sharding):
 def _counts(model: Any, data: Trees, projective: bool) -> TreeCounts:
     """Of the sentences that training has. What shards look at are all templates: some attributes may be in others alone."""
     treebank, heads = data.of(projective), filled_heads(data.of(projective))
-    present = attributes_of(treebank)
-    looks = ArcFeaturizer(present=present if data.whole else ATTRIBUTES, fine=all(tag == "_" for tag in treebank.upos))
+    among = read_off(model.attributes)
+    present = tuple(name for name in attributes_of(treebank) if name in among)
+    looks = ArcFeaturizer(present=present if data.whole else among, fine="upos" not in present)
     templates = looks.usable(checked_settings(model))
     places = observed_places(data.coded(projective, looks), templates, heads)
     related, missing = treebank.n_words - treebank.labels.count("_"), int((treebank.heads < 0).sum())
