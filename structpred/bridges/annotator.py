@@ -37,8 +37,9 @@ class Annotator:
     """The component `structpred` of a spaCy pipeline: what a model file predicts is set on each document.
 
     A ChainLabeler sets token.tag_, token.pos_, doc.ents, or the spans doc.spans[name]; a DependencyParser sets heads and
-    relations, and thereby the sentence boundaries. Sentences are found as by `from_spacy`: put a sentencizer before the
-    component. nlp.to_disk and nlp.to_bytes hold the model itself. The settings are those of `nlp.add_pipe`'s config.
+    relations, and thereby the sentence boundaries; a ParsingPipeline sets tags, too. Sentences are found as by `from_spacy`: put
+    a sentencizer before the component. nlp.to_disk and nlp.to_bytes hold the model itself. The settings are those of
+    `nlp.add_pipe`'s config.
 
     Parameters
     ----------
@@ -127,7 +128,7 @@ class Annotator:
         from structpred.models import DependencyParser
         from structpred.models.files import load_estimator
 
-        model = load_estimator(path, "ChainLabeler", "DependencyParser")
+        model = load_estimator(path, "ChainLabeler", "DependencyParser", "ParsingPipeline")
         if isinstance(model, DependencyParser):
             if self.sets is not None:
                 raise ParameterError(f"sets: the model is a parser, which sets heads and relations, got {self.sets!r}")
@@ -169,7 +170,12 @@ class Annotator:
                     f"the parser was trained with {', '.join(needed)}, and the document {shortened(tokens)} has no {missing[0]} "
                     f"(Token.{_ATTRIBUTES[missing[0]].lower()}): put a component that sets it before {self.name!r}"
                 )
-        set_trees(words, parser.predict([words_of(tokens) for tokens in words]) if words else [])
+        sentences = [words_of(tokens) for tokens in words]
+        if words and "upos" in parser._brings:
+            known = universal_tags()
+            for token, tag in zip(itertools.chain(*words), parser._words(sentences).upos, strict=True):
+                setattr(token, "pos_" if tag in known else "tag_", tag)
+        set_trees(words, parser.predict(sentences) if words else [])
 
 
 def make_annotator(

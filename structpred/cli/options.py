@@ -17,7 +17,6 @@ from structpred.text.suggestions import did_you_mean
 #: those of structpred.io, which takes long to load
 FORMATS = ("conll2003", "conll2000", "columns", "crfsuite", "ocr")
 TREEBANK_FORMATS = ("conllu", "conllx", "conll2008", "conll2009")
-ATTRIBUTES = ("form", "lemma", "upos", "xpos", "feats")
 LABEL_FORMATS = ("arff", "libsvm", "npz", "clus", "clus-dag")
 Command = TypeVar("Command", bound=Callable[..., Any])
 

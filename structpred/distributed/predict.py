@@ -135,7 +135,7 @@ def written(model: Any, X: Any) -> bytes:
     found = model.predict(X)
     if isinstance(X, Treebank):
         stream = BytesIO()
-        write_treebank(X, stream, found)
+        write_treebank(model._words(X), stream, found)
         return stream.getvalue()
     if hasattr(model, "label_names_"):
         return label_sets(found.tolist(), model.label_names_).encode()

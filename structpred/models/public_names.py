@@ -15,6 +15,7 @@ FILES: dict[str, tuple[str, ...]] = {
     "linear.regressor": ("LinearRegressor",),
     "linear.similarities": ("SimilarityFeatures",),
     "parser.parser": ("DependencyParser",),
+    "pipeline": ("ParsingPipeline",),
     "robust": ("RobustSVM",),
     "semi_supervised": ("SemiSupervisedSVM",),
     "structured": ("StructuredPredictor",),

@@ -8,15 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spacy_cases import LABELS, pipeline, write_models
+from spacy_cases import LABELS, TREES, WORDS, pipeline, write_models
 
 from structpred.bridges.annotator import Annotator
 from structpred.errors import DataError, MissingModelError, ParameterError
-from structpred.models import ChainLabeler, DependencyParser
+from structpred.models import ChainLabeler, DependencyParser, ParsingPipeline
 
 spacy = pytest.importorskip("spacy", reason="spaCy is not installed: pip install 'structpred[spacy]'")
 
 ROOT = Path(__file__).resolve().parents[2]
+POS = [["DET", "NOUN", "V"], ["PROPN", "PROPN", "V"]]
 TEXT = "the cat sleeps \n Ada Byron sleeps"
 
 
@@ -62,6 +63,19 @@ def test_a_parser_sets_heads_relations_and_sentences(models: Path) -> None:
     assert [sentence.root.text for sentence in doc.sents] == ["sleeps", "sleeps"]
     (space,) = (token for token in doc if token.is_space)
     assert (space.head.text, space.dep_) == ("!", "dep")
+
+
+def test_a_pipeline_sets_tags_and_trees(models: Path, tmp_path: Path) -> None:
+    """A ParsingPipeline needs no tagger before it: universal tags become pos_, others tag_, and heads are those of `predict`."""
+    sentences = [[{"form": w, "upos": t} for (w,), t in zip(*pair, strict=True)] for pair in zip(WORDS, POS, strict=True)]
+    model = ParsingPipeline(jackknife=2, max_iter=5).fit(sentences * 4, TREES * 4)
+    model.save(tmp_path / "p.spz")
+    doc = pipeline({"model": tmp_path / "p.spz"})("the cat sleeps")
+    assert [token.pos_ or token.tag_ for token in doc] == model.tag([["the", "cat", "sleeps"]]).upos == POS[0]
+    assert (doc[2].tag_, doc[2].pos_) == ("V", "")
+    assert [token.head.i + 1 if token.head.i != token.i else 0 for token in doc] == model.predict([["the", "cat", "sleeps"]])[
+        0
+    ].heads.tolist()
 
 
 def test_documents_are_predicted_in_blocks(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:

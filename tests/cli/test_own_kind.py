@@ -94,9 +94,9 @@ def test_a_name_that_names_no_kind(here: Here, tmp_path: Path, package: Any, nam
 def test_kinds_are_found_by_walking(package: Any) -> None:
     """The walk finds a class in a new file of a package by itself; ours have names and estimators of their own."""
     assert list(public_subclasses("kinds_of_mine", Kind)) == [package.Choices]  # type: ignore[type-abstract]
-    assert [kind.name for kind in found_kinds()] == ["chain", "decision", "multilabel", "parser", "structure"]
+    assert [kind.name for kind in found_kinds()] == ["chain", "decision", "multilabel", "parser", "pipeline", "structure"]
     estimators = [name for kind in found_kinds() for name in kind.estimators]
-    assert len(estimators) == len(set(estimators)) == 8
+    assert len(estimators) == len(set(estimators)) == 9
 
 
 @pytest.mark.parametrize("command", ["train", "predict", "evaluate", "understanding", "training", "model_command"])

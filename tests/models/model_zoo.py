@@ -19,6 +19,7 @@ from structpred.models import (
     LinearOrdinal,
     LinearRegressor,
     MultiLabelMRF,
+    ParsingPipeline,
     StructuredPredictor,
 )
 from structpred.models.chain.constraints import ChainConstraints
@@ -107,6 +108,13 @@ def parser() -> Example:
     return Example(model, X[:3], trees[:3])
 
 
+def pipeline() -> Example:
+    """A tagger and a parser of tags."""
+    X, trees = corpus(12, 0, 0.3)
+    model = ParsingPipeline(jackknife=2, max_bits=8, max_iter=2).fit(X, trees)
+    return Example(model, X[:3], trees[:3])
+
+
 def multilabel() -> Example:
     """Three labels, all joined; with a regulariser other than the usual one."""
     X, labels = dense(12, 3), np.random.default_rng(1).integers(0, 2, (12, 3))
@@ -156,6 +164,6 @@ KINDS: dict[str, Callable[[], Example]] = {
     make.__name__: make
     for make in (
         chain_templates, chain_names, chain_hashed, chain_numeric, kernel_rows, several_kernels, gaussian_process, parser,
-        multilabel, hierarchical, graph, structured, linear, ordinal, regressor,
+        pipeline, multilabel, hierarchical, graph, structured, linear, ordinal, regressor,
     )
 }  # fmt: skip

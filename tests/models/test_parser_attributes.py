@@ -6,9 +6,7 @@ from typing import Any
 import pytest
 from parser_cases import corpus, plain
 
-from structpred.cli.options import ATTRIBUTES
 from structpred.errors import DataError, ParameterError
-from structpred.io.templates.arc_featurizer import COLUMNS
 from structpred.models import DependencyParser, load
 from structpred.models.parser.sentences import attributes_read
 
@@ -57,8 +55,3 @@ def test_what_the_treebank_lacks_is_said() -> None:
     """DataError names the attribute that no word has."""
     with pytest.raises(DataError, match="attributes: the parser is to look at xpos, but no word"):
         DependencyParser(attributes=["form", "xpos"]).fit(X, Y)
-
-
-def test_the_shell_knows_the_same_names() -> None:
-    """The names that the option takes, which is read before anything expensive is loaded, are those of the columns."""
-    assert ATTRIBUTES == COLUMNS

@@ -41,10 +41,12 @@ _NAMES = {
 
 def scored(system: "str | DependencyParser", asked: Asked) -> Scored:
     """The scores on labelled data. system: a parser, or a file with predictions or a model."""
-    from structpred.evaluation.parsing import relation_pairs
+    return scored_on(read_gold(asked.data, asked.reading), system, asked)
 
+
+def scored_on(gold: Treebank, system: "str | DependencyParser", asked: Asked) -> Scored:
+    """The same on a treebank that was read."""
     rules, against = RULES[asked.own["rules"]], asked.own["against"]
-    gold = read_gold(asked.data, asked.reading)
     if isinstance(system, str):
         scores, trees = judge(system, gold, asked.reading, rules)
     else:
@@ -52,6 +54,7 @@ def scored(system: "str | DependencyParser", asked: Asked) -> Scored:
     other = None if against is None else judge(against, gold, asked.reading, rules)[0]
     if asked.confusion is not None:
         from structpred import report
+        from structpred.evaluation.parsing import relation_pairs
 
         report.confusion(*confusion_matrix(*relation_pairs(gold.trees(), trees, rules)), asked.confusion)
     return _shown(scores, other, asked)
@@ -77,7 +80,7 @@ def judge(path: str, gold: Treebank, reading: Reading, rules: ParsingRules) -> t
     from structpred.models.files import load_estimator
 
     if _is_archive(path):
-        return judge_model(load_estimator(path, "DependencyParser"), gold, rules)
+        return judge_model(load_estimator(path, "DependencyParser", "ParsingPipeline"), gold, rules)
     # the rules decide what predictions must be like: some allow several roots, even cycles
     predicted = read(path, reading._replace(on_error="raise"), check_trees=False)
     return evaluate_treebanks(gold, predicted, rules), predicted.trees()

@@ -39,11 +39,12 @@ def predict(parser: DependencyParser, asked: Asked) -> None:
             encoding=reading.encoding,
         )  # fmt: skip
         for batch in batches:  # heads in the data are not used
+            words = parser._words(batch) if len(batch) else batch
             found = parser.predict(batch, **wanted) if len(batch) else []
             if asked.as_json:
-                stream.write(json_lines(_entries(parser, asked, wanted, batch, found)).encode())
+                stream.write(json_lines(_entries(parser, asked, wanted, words, found)).encode())
             else:
-                write_treebank(batch, stream, found)
+                write_treebank(words, stream, found)
 
     write_stream(asked.output, produce)
 
@@ -61,8 +62,8 @@ def words_as_data(parser: DependencyParser, asked: Asked, sentences: Sequence[Se
 
     if needed := attributes_read(parser):
         raise DataError(
-            f"--text: {asked.model} was trained with {', '.join(needed)}, and running text has word forms only; give tagged "
-            "CoNLL-U, or train a parser of forms alone (train parser --attributes form)"
+            f"--text: {asked.model} was trained with {', '.join(needed)}, and running text has word forms only; train a "
+            "pipeline, which tags them itself (structpred train pipeline), or give tagged CoNLL-U"
         )
     nothing = [["_"] * len(words) for words in sentences]
     return Treebank.of([Sentence(list(words), *[n] * 4) for words, n in zip(sentences, nothing, strict=True)]).raw.decode()
@@ -72,7 +73,9 @@ def _entries(
     parser: DependencyParser, asked: Asked, wanted: dict[str, Any], batch: Treebank, found: list[Tree]
 ) -> list[dict[str, Any]]:
     """Words, heads and labels of each sentence, the k best trees, the probability of every arc."""
-    entries = [{"tokens": words.forms, **_entry(tree)} for words, tree in zip(batch.sentences(), found, strict=True)]
+    tagged, sentences = "upos" in parser._brings, batch.sentences()
+    own = [{"tokens": words.forms, **({"tags": words.upos} if tagged else {})} for words in sentences]
+    entries = [{**words, **_entry(tree)} for words, tree in zip(own, found, strict=True)]
     if asked.kbest is not None and found:
         for entry, best in zip(entries, parser.predict_kbest(batch, asked.kbest, **wanted), strict=True):
             entry["kbest"] = [{**_entry(tree), "score": score} for tree, score in best]

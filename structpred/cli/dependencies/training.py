@@ -5,7 +5,7 @@ import math
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from structpred.io.treebanks.reader import OnError
 from structpred.io.treebanks.treebank import Treebank
 from structpred.models.parser.parser import DependencyParser
 from structpred.models.parser.relations import relations_checkpoint
+from structpred.models.parser.sentences import check_columns
 
 log = logging.getLogger("structpred.cli")
 
@@ -39,7 +40,7 @@ class Options(TrainingOptions):
     unlabelled: bool
     max_bits: int
     templates: str | None
-    attributes: tuple[str, ...] | None
+    attributes: str | None
     conjunctions: bool
     on_error: OnError = "raise"
 
@@ -48,12 +49,21 @@ class Run(Training[Options]):
     """Train a DependencyParser on a treebank."""
 
     shardable = foldable = True
-    stages = ("arcs", "relations")
+    stages: ClassVar[tuple[str, ...]] = ("arcs", "relations")
     score = "UAS"
+    #: what is trained, and the settings that options have under the same names
+    made: ClassVar[type[DependencyParser]] = DependencyParser
+    alike: ClassVar[tuple[str, ...]] = ("projective", "max_bits", "prune", "label_C", "n_jobs")
+
+    @property
+    def attributes(self) -> tuple[str, ...] | None:
+        """What templates may look at."""
+        return None if self.options.attributes is None else tuple(map(str.strip, self.options.attributes.split(",")))
 
     def conflicts(self) -> dict[str, bool]:
         """For options that do not go together the message, and whether they were given."""
         options = self.options
+        check_columns(self.attributes)
         both = options.templates is not None and options.conjunctions
         return {
             "--templates cannot be combined with --conjunctions, which brings its own templates": both,
@@ -87,18 +97,17 @@ class Run(Training[Options]):
     def estimator(self, common: dict[str, Any]) -> DependencyParser:
         """The parser."""
         options = self.options
-        return DependencyParser(
-            projective=options.projective,
-            single_root=not options.multi_root,
-            templates=self.templates,
-            attributes=options.attributes,
-            max_bits=options.max_bits,
-            prune=options.prune,
-            labelled=not options.unlabelled,
-            label_C=options.label_C,
-            n_jobs=options.n_jobs,
-            **common,
-        )
+        own: dict[str, Any] = {
+            "single_root": not options.multi_root,
+            "templates": self.templates,
+            "labelled": not options.unlabelled,
+        }
+        alike = {name: getattr(options, name) for name in self.alike}
+        return self.made(attributes=self.attributes, **own, **alike, **common)
+
+    def trained(self, model: Any) -> dict[str, Any]:
+        """What was trained in each stage, None where one was left out."""
+        return {"arcs": model, "relations": model.relations_}
 
     def checkpoints(self) -> list[Path]:
         """The files of both stages."""
@@ -109,8 +118,7 @@ class Run(Training[Options]):
         """The event of the end, with both stages."""
         self.scores = scores = None if self.dev is None else dev_scores(model, self.dev)
         return {
-            "arcs": stage_facts(model),
-            "relations": None if model.relations_ is None else stage_facts(model.relations_),
+            **{name: None if stage is None else stage_facts(stage) for name, stage in self.trained(model).items()},
             "projective": model.projective_,
             "left_out": model.left_out_,
             "kept": model.kept_,
@@ -123,7 +131,7 @@ class Run(Training[Options]):
     def tell(self, model: DependencyParser) -> None:
         """A line for each stage, the kind of trees, what pruning kept, and the scores on held-out data."""
         options, scores = self.options, self.scores
-        for name, stage in zip(self.stages, (model, model.relations_), strict=True):
+        for name, stage in self.trained(model).items():
             if stage is not None:
                 tell_stage(stage, f"{name}: ")
         kind = "projective trees" if model.projective_ else "all trees, crossing arcs included"

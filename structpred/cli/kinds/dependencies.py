@@ -1,25 +1,12 @@
 """Dependency parsers (DependencyParser) in the shell."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import click
 
-from structpred.cli.options import ATTRIBUTES, TREEBANK_FORMATS, InputFile, auto_or
+from structpred.cli.options import TREEBANK_FORMATS, InputFile, auto_or
 from structpred.cli.rooms import Room
 from structpred.cli.suggestions import Choice
-
-
-class Attributes(click.ParamType[tuple[str, ...]]):
-    """Attributes of words as in ``form,upos``."""
-
-    name = "attributes"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
-        """Their names; a usage error says which there are."""
-        if isinstance(value, tuple):
-            return value
-        return tuple(Choice(ATTRIBUTES).convert(name.strip(), param, ctx) for name in str(value).split(","))
-
 
 _RULES = click.Option(
     ["--rules"], type=Choice(("ud", "conllx", "conll07", "conll07-p")), default="ud", show_default=True,
@@ -51,7 +38,7 @@ _TRAIN = [
         ["--templates"], metavar="FILE", help="Your own arc templates, one per line (h.upos m.upos | distance), # comments."
     ),
     click.Option(
-        ["--attributes"], type=Attributes(), metavar="NAMES",
+        ["--attributes"], metavar="NAMES",
         help="What templates may look at, and parsed data must have: some of form,lemma,upos,xpos,feats. Default: all of TRAIN.",
     ),
     click.Option(["--conjunctions"], is_flag=True, help="The family of 507 conjunctions in place of the default templates."),

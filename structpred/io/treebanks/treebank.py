@@ -1,7 +1,8 @@
 """Treebanks in memory: words, heads and relations, and the file as it was, byte for byte, written back with new trees."""
 
 import codecs
-from collections.abc import Iterable, Sequence
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO, NamedTuple
 
@@ -139,6 +140,20 @@ class Treebank(Ragged):
         where: dict[str, Any] = {"line_numbers": self.line_numbers[words], "raw": b"".join(blocks), "bounds": bounds}
         return replace(self, offsets=offsets, heads=self.heads[words], skipped=(), **columns, **where)
 
+    def with_tags(self, upos: Sequence[str]) -> "Treebank":
+        """The same sentences, and their lines, with other tags (UPOS): flat, one a word. DataError for what cannot be written.
+
+        >>> one = Treebank.of([Sentence(["no"], ["_"], ["X"], ["_"], ["_"])]).with_tags(["INTJ"])
+        >>> one.upos, one.raw
+        (['INTJ'], b'1\\tno\\t_\\tINTJ\\t_\\t_\\t_\\t_\\t_\\t_\\n\\n')
+        """
+        if len(upos) != self.n_words:
+            raise DataError(f"{self.path}: expected {self.n_words} tags, as many as words, got {len(upos)}")
+        if self.format.upos is None or not upos:  # lines have no place for them
+            return replace(self, upos=list(upos))
+        blocks = _rewritten(self, {self.format.upos: _coded(upos, "tag")})
+        return replace(self, upos=list(upos), raw=b"".join(blocks), bounds=ends_of(np.array(list(map(len, blocks)), np.int64)))
+
     @classmethod
     def of(cls, sentences: Sequence[Sentence], trees: Sequence[Tree] | None = None, path: str = "<sentences>") -> "Treebank":
         """A treebank of Python data, in the format CoNLL-U; without trees all heads are -1 and all labels ``_``.
@@ -260,18 +275,27 @@ def write_treebank(treebank: Treebank, stream: BinaryIO, trees: Sequence[Tree] |
 
 def _with_trees(treebank: Treebank, trees: Sequence[Tree]) -> bytes:
     heads, labels = _written(treebank, trees)
-    columns = treebank.format
-    last = max(columns.head, columns.deprel)
-    out, word = treebank.raw.split(b"\n"), 0
-    for k, line in enumerate(out):
-        if not line[: line.find(b"\t")].isdigit():  # comments, blank lines, multiword tokens, empty nodes
-            continue
-        fields = line.split(b"\t", last + 1)
-        end = b"\r" if len(fields) == last + 1 and line.endswith(b"\r") else b""
-        fields[columns.head], fields[columns.deprel] = heads[word], labels[word]
-        out[k] = b"\t".join(fields) + end
-        word += 1
-    return b"\n".join(out)
+    return b"".join(_rewritten(treebank, {treebank.format.head: heads, treebank.format.deprel: labels}))
+
+
+def _rewritten(treebank: Treebank, columns: Mapping[int, Sequence[bytes]]) -> list[bytes]:
+    """The lines of each sentence with other values in these columns: flat, one a word."""
+    if not len(treebank):
+        return [treebank.raw]
+    last, word, blocks = max(columns), 0, []
+    for start, stop in itertools.pairwise(treebank.bounds.tolist()):
+        out = treebank.raw[start:stop].split(b"\n")
+        for k, line in enumerate(out):
+            if not line[: line.find(b"\t")].isdigit():  # comments, blank lines, multiword tokens, empty nodes
+                continue
+            fields = line.split(b"\t", last + 1)
+            end = b"\r" if len(fields) == last + 1 and line.endswith(b"\r") else b""
+            for column, values in columns.items():
+                fields[column] = values[word]
+            out[k] = b"\t".join(fields) + end
+            word += 1
+        blocks.append(b"\n".join(out))
+    return blocks
 
 
 def _written(treebank: Treebank, trees: Sequence[Tree]) -> tuple[list[bytes], list[bytes]]:
@@ -289,12 +313,13 @@ def _written(treebank: Treebank, trees: Sequence[Tree]) -> tuple[list[bytes], li
             raise DataError(f"sample {i}: expected {n} labels, as many as words, got {len(tree.labels)}")
         heads += found.tolist()
         labels += ["_"] * n if tree.labels is None else tree.labels
-    coded = {label: label.encode() for label in _checked(labels)}
-    return [b"%d" % head for head in heads], [coded[label] for label in labels]
+    return [b"%d" % head for head in heads], _coded(labels, "label")
 
 
-def _checked(labels: list[str]) -> set[str]:
-    distinct = set(labels)
-    for label in distinct:
-        check_cell(label, "label", spaces=False)
-    return distinct
+def _coded(values: Sequence[str], what: str) -> list[bytes]:
+    """The values as bytes; DataError for one that cannot be written in a column."""
+    coded = {}
+    for value in dict.fromkeys(values):
+        check_cell(value, what, spaces=False)
+        coded[value] = value.encode()
+    return [coded[value] for value in values]

@@ -305,7 +305,7 @@ class ExplainedTrees:
         ([2, 0], [0, 1], 'h.upos=VERB m.upos=NOUN | head after')
         """
         self._check_fitted()
-        treebank = as_treebank(sentence if isinstance(sentence, Treebank) else [sentence])
+        treebank = self._words(sentence if isinstance(sentence, Treebank) else [sentence])
         if len(treebank) != 1:
             raise DataError(f"sentence: expected one, got a treebank of {len(treebank)}; take one of them first")
         data = self.featurizer_.transform(treebank)

@@ -4,7 +4,7 @@ import itertools
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -144,6 +144,8 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
     _drop_groups = drop_templates
     _stage = "arcs"
     _own_passes = 10
+    #: the attributes of words that it finds itself
+    _brings: ClassVar[tuple[str, ...]] = ()
 
     def _contents(self) -> Bundle:
         parts = {} if self.pruner_ is None else {"pruner": to_bundle(self.pruner_)}
@@ -162,7 +164,7 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         if head["pruner"] is not None:
             if model.prune is None:
                 raise ValueError("a model for pruning, but prune is None")
-            model.pruner_ = cls._alone(head["pruner"], under("pruner.", bundle.arrays))
+            model.pruner_ = DependencyParser._alone(head["pruner"], under("pruner.", bundle.arrays))
             # the model for pruning reads the sentences that the parser's featurizer has coded
             if (theirs := model.pruner_.featurizer_.to_bundle()) != (own := model.featurizer_.to_bundle()):
                 raise ValueError(f"the model for pruning has the word attributes {theirs}, the parser has {own}")
@@ -191,12 +193,21 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         Raises DataError, naming the file and line or the sample, for errors in X, y or dev, before training starts. When
         interrupted (Ctrl-C, SIGTERM) it keeps the weights so far and raises KeyboardInterrupt.
         """
+        options = {"sample_weight": sample_weight, "n_jobs": checked_jobs(self.n_jobs)}
+        # that of this class, so that a pipeline, which shards do not take, trains its parser in this way, too
+        DependencyParser._sharding.fit(self, X, y, dev=self._checked(dev), **options)
+        return self
+
+    def _checked(self, dev: Any) -> Treebank | None:
+        """The held-out treebank; what is wrong with it, or with the settings, is said before anything is trained."""
         checked_C(self.C)
         checked_settings(self)
         resolve_loss(self.loss)
-        held_out = None if dev is None else held_out_trees(dev)  # what is wrong with it is said before what prunes is trained
-        self._sharding.fit(self, X, y, dev=held_out, sample_weight=sample_weight, n_jobs=checked_jobs(self.n_jobs))
-        return self
+        return None if dev is None else held_out_trees(dev)
+
+    def _words(self, X: Any) -> Treebank:
+        """The sentences to parse, with what the parser looks at."""
+        return as_treebank(X)
 
     def _pruning_model(self, fit: Callable[["DependencyParser"], Any]) -> "DependencyParser":
         """The cheap first model, fitted."""
@@ -242,7 +253,7 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
     ) -> tuple[AttributedSentences, ArcFeatures, TreeOracle]:
         """What prediction works on: the coded sentences, their features with constraints, and the oracle."""
         self._check_fitted()
-        treebank = as_treebank(X)
+        treebank = self._words(X)
         warn_of_untagged(treebank, self.featurizer_, self.templates_)
         data = self.featurizer_.transform(treebank)
         rules = fixed_arcs(data.lengths.tolist(), fixed, forbidden)

@@ -45,12 +45,9 @@ def fitted_labeler(parser: Any, fit: Callable[[ChainLabeler], object]) -> ChainL
         checkpoint = relations_checkpoint(parser.checkpoint)
         resume = resume and (checkpoint.exists() or previous(checkpoint).exists())  # the run may have ended before it began
 
-    def staged(callback: Callback) -> Callback:
-        return lambda row: callback({**row, "stage": 2})
-
     labeler = ChainLabeler(
         parser.trainer, parser.label_C, parser.max_iter, parser.tol, surrogate=parser.surrogate, check_every=parser.check_every,
-        n_jobs=parser.n_jobs, callbacks=list(map(staged, as_callbacks(parser.callbacks))), checkpoint=checkpoint, resume=resume,
+        n_jobs=parser.n_jobs, callbacks=staged(parser.callbacks, 2), checkpoint=checkpoint, resume=resume,
         random_state=parser.random_state, regulariser=parser.regulariser, missing="_", verbose=parser.verbose,
     )  # fmt: skip
     labeler._stage = "relations"
@@ -61,6 +58,15 @@ def fitted_labeler(parser: Any, fit: Callable[[ChainLabeler], object]) -> ChainL
             raise
     labeler.callbacks = parser.callbacks  # the user's own, which pickle may know
     return labeler
+
+
+def staged(callbacks: Callback | Sequence[Callback] | None, number: int) -> list[Callback]:
+    """The callbacks, to which each row says of which stage of the training it is."""
+
+    def told(callback: Callback) -> Callback:
+        return lambda row: callback({**row, "stage": number})
+
+    return list(map(told, as_callbacks(callbacks)))
 
 
 class RelationFeatures:

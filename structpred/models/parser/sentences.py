@@ -133,14 +133,12 @@ def check_columns(wanted: Any, present: Collection[str] | None = None) -> None:
 
     present: the attributes that some word has, once they are known.
     """
-    if wanted is None:
-        return
-    is_list = isinstance(wanted, Sequence) and not isinstance(wanted, str)
-    unknown = [str(name) for name in wanted if name not in COLUMNS] if is_list else []
-    if not is_list or not wanted or unknown:
-        hint = did_you_mean(unknown[0], COLUMNS) if unknown else ""
+    listed = wanted if isinstance(wanted, list | tuple) else []
+    unknown = [str(name) for name in listed if name not in COLUMNS]
+    if wanted is not None and (unknown or not listed):
+        hint = "".join(did_you_mean(name, COLUMNS) for name in unknown[:1])
         raise ParameterError(f"attributes: expected some of {', '.join(COLUMNS)}, in a list, got {wanted!r}{hint}")
-    if present is not None and (lacking := [name for name in wanted if name not in present]):
+    if present is not None and (lacking := [name for name in listed if name not in present]):
         raise DataError(f"attributes: the parser is to look at {lacking[0]}, but no word of the treebank has one")
 
 
@@ -156,7 +154,8 @@ def attributes_read(parser: Any) -> list[str]:
     ['upos']
     """
     second = parser.relation_features_
-    return _read_by(parser.featurizer_, [*parser.templates_, *([] if second is None else second.templates)])
+    read = _read_by(parser.featurizer_, [*parser.templates_, *([] if second is None else second.templates)])
+    return [name for name in read if name not in parser._brings]
 
 
 def _read_by(featurizer: ArcFeaturizer, templates: Sequence[ArcTemplate]) -> list[str]:

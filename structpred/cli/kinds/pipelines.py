@@ -1,0 +1,41 @@
+"""Pipelines from words to trees (ParsingPipeline) in the shell."""
+
+from typing import ClassVar
+
+import click
+
+from structpred.cli.kinds.dependencies import Dependencies
+from structpred.cli.rooms import Room
+
+_JACKKNIFE = click.Option(
+    ["--jackknife"], default=10, show_default=True, type=click.IntRange(2), metavar="K",
+    help="Parts of TRAIN: the parser learns from the tags that a tagger of the other parts gives to each.",
+)  # fmt: skip
+
+
+class Pipelines(Room):
+    """Train a tagger and a parser on the treebank TRAIN, which has tags (UPOS): MODEL takes running text.
+
+    \b
+    structpred train pipeline train.conllu -o en.spz
+    structpred predict en.spz news.txt --text
+    structpred evaluate en.spz test.conllu
+
+    The parser looks at forms and tags alone, and learns from tags that are predicted: errors such as it will meet. Options of
+    training are those of the parser. Ctrl-C, SIGTERM or SIGHUP finishes the current step; once words are tagged, it writes the
+    checkpoint and prints the command that continues the run, which trains the taggers again.
+    """
+
+    name = "pipeline"
+    summary = "Train a tagger and a parser, for running text."
+    plural = "pipelines"
+    estimators = ("ParsingPipeline",)
+    options: ClassVar = {
+        **Dependencies.options,
+        "train": [_JACKKNIFE, *(option for option in Dependencies.options["train"] if option.name != "attributes")],
+    }
+    refuses: ClassVar = {**Dependencies.refuses, "train": ("strict", "shards", "scheduler", "store", "store_every")}
+    defaults = Dependencies.defaults
+    one_value = (*Dependencies.one_value, "jackknife")
+    in_tuning = Dependencies.in_tuning
+    place = Dependencies.place

@@ -1,0 +1,28 @@
+"""What `structpred train pipeline` does: the taggers first, then what `train parser` does."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from structpred.cli.dependencies import training as parsers
+from structpred.models.pipeline import ParsingPipeline
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(parsers.Options):
+    """The options of `train pipeline`, under their own names."""
+
+    jackknife: int
+    attributes: str | None = "form,upos"
+
+
+class Run(parsers.Run):
+    """Train a ParsingPipeline on a treebank."""
+
+    shardable = False
+    stages = (*parsers.Run.stages, "tagger", "tagger of a part")
+    made = ParsingPipeline
+    alike = (*parsers.Run.alike, "jackknife")
+
+    def trained(self, model: Any) -> dict[str, Any]:
+        """The tagger, and the stages of the parser."""
+        return {"tagger": model.tagger_, **super().trained(model)}

@@ -1,0 +1,154 @@
+"""From words to trees: a sequence labeller tags the words, and a parser that has learnt from such tags finds the trees."""
+
+import itertools
+import logging
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.errors import DataError, ParameterError
+from structpred.io.treebanks.treebank import Treebank
+from structpred.models.bundles import to_bundle
+from structpred.models.chain.labeler import ChainLabeler
+from structpred.models.parser.parser import DependencyParser
+from structpred.models.parser.relations import staged
+from structpred.models.parser.sentences import as_treebank, training_trees
+from structpred.storage.bundles import Bundle
+from structpred.storage.schema import Field, Record, Whole, maybe
+
+log = logging.getLogger("structpred.models")
+
+
+@dataclass(eq=False, repr=False)
+class ParsingPipeline(DependencyParser):
+    """Tags and trees of bare words: a ChainLabeler gives the tags (UPOS), and a parser that looks at forms and tags the trees.
+
+    The parser learns from predicted tags, with errors such as it will meet: those of every k-th sentence are given by a tagger
+    that was trained on the other sentences. Prediction puts the tagger's tags in place of any that X has.
+
+    X and y are those of a DependencyParser; in training words have tags. The words of running text are found by
+    `structpred.bridges.spacy.tokenized`, and by `structpred predict --text`.
+
+    Parameters
+    ----------
+    trainer, C, max_iter, tol, projective, single_root, templates, max_bits, prune, labelled, label_C, ...
+        Those of the parser, as for a `DependencyParser`. Callbacks get the rows of the tagger, too, with "stage": 3, and those of
+        the taggers of parts with "stage": 4. A checkpoint holds the parser's state alone: a resumed run trains the taggers again.
+    attributes : list of str
+        What the parser may look at: form and upos unless given.
+    tagger : ChainLabeler, optional
+        The settings of the tagger: its templates read forms, as column 0. None: ``ChainLabeler("sgd", template="pos")``.
+    jackknife : int, optional
+        The number of parts. None: the parser learns from the tags of the training data.
+
+    Attributes
+    ----------
+    tagger_ : ChainLabeler
+        The fitted tagger, of all training data.
+    coef_, certificate_, history_, relations_, ...
+        As of a DependencyParser.
+
+    Examples
+    --------
+    >>> X = [[{"form": "cats", "upos": "NOUN"}, {"form": "sleep", "upos": "VERB"}]] * 4
+    >>> model = ParsingPipeline(jackknife=2).fit(X, [[(2, "nsubj"), (0, "root")]] * 4)
+    >>> model.tag([["cats", "sleep"]]).upos, model.predict([["cats", "sleep"]])[0].heads.tolist()
+    (['NOUN', 'VERB'], [2, 0])
+    """
+
+    _: KW_ONLY
+    attributes: Sequence[str] | None = ("form", "upos")
+    tagger: ChainLabeler | None = None
+    jackknife: int | None = 10
+
+    tagger_: ChainLabeler = field(init=False)
+    _new_tagger: ChainLabeler = field(init=False)
+
+    _HEADER = Record({
+        **DependencyParser._HEADER.fields,
+        "tagger": Field(ChainLabeler._HEADER), "jackknife": Field(maybe(Whole(2)), "jackknife"),
+    })  # fmt: skip
+    _sharding = None  # type: ignore[assignment]  # taggers of parts know all sentences
+    _brings = ("upos",)
+
+    def _contents(self) -> Bundle:
+        found, part = super()._contents(), to_bundle(self.tagger_)
+        found.header["tagger"] = part.header
+        found.add("tagger", part)
+        return found
+
+    @classmethod
+    def _from_bundle(cls, head: dict[str, Any], bundle: Bundle, oracle: Any) -> Self:
+        model = super()._from_bundle(head, bundle, oracle)
+        model.jackknife = head["jackknife"]
+        model.tagger = model.tagger_ = ChainLabeler._from_bundle(head["tagger"], bundle.part("tagger", head["tagger"]), None)
+        return model
+
+    def fit(
+        self, X: Any, y: Any = None, *, sample_weight: npt.ArrayLike | None = None, dev: Treebank | tuple[Any, Any] | None = None
+    ) -> Self:
+        """Train tagger and parser. sample_weight: one number per sentence, for the parser. dev: as for a DependencyParser.
+
+        Raises DataError, also where no word has a tag. When interrupted while it tags it keeps nothing, later as a parser does.
+        """
+        held_out, treebank = self._checked(dev), training_trees(X, y, self.single_root)
+        if set(treebank.upos) <= {"_"}:
+            raise DataError(f"{treebank.where(0)}: expected a tag (UPOS): a pipeline learns them; got none in the whole treebank")
+        n_parts = _checked_parts(self.jackknife, len(treebank))
+        tagger, tags = self._trained(treebank, 3, "tagger"), np.array(treebank.upos, dtype=object)
+        part_of = np.arange(len(treebank)) % max(n_parts, 1)
+        for k in range(n_parts):
+            log.info("training a tagger for the tags of part %d of %d", k + 1, n_parts)
+            others = self._trained(treebank.take(part_of != k), 4, "")
+            tags[np.repeat(part_of == k, treebank.lengths)] = _tags(others, treebank.take(part_of == k))
+        self._new_tagger = tagger
+        held_out = None if held_out is None else held_out.with_tags(_tags(tagger, held_out))
+        super().fit(treebank.with_tags(tags.tolist()), sample_weight=sample_weight, dev=held_out)
+        return self
+
+    def _trained(self, treebank: Treebank, number: int, name: str) -> ChainLabeler:
+        """A tagger, fitted to a treebank. number, name: of this stage; verbose=1 is silent of nameless ones."""
+        tagger = ChainLabeler("sgd", template="pos", random_state=self.random_state) if self.tagger is None else self.tagger
+        tagger = replace(
+            tagger, missing="_", n_jobs=self.n_jobs, callbacks=staged(self.callbacks, number), checkpoint=None, resume=False,
+            verbose=self.verbose if name else 0,
+        )  # fmt: skip
+        tagger._stage = name
+        try:
+            tagger.fit(_rows(treebank), [sentence.upos for sentence in treebank.sentences()])
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt("training was interrupted while the tagger was trained; nothing is kept") from None
+        tagger.callbacks = self.callbacks  # the user's own, which pickle may know
+        return tagger
+
+    def _keep_stages(self, *stages: Any) -> None:
+        self.tagger_ = self.__dict__.pop("_new_tagger")
+        super()._keep_stages(*stages)
+
+    def tag(self, X: Any) -> Treebank:
+        """The sentences of X with the tags that the tagger gives their words."""
+        self._check_fitted()
+        treebank = as_treebank(X)
+        return treebank.with_tags(_tags(self.tagger_, treebank))
+
+    _words = tag
+
+
+def _checked_parts(jackknife: Any, n: int) -> int:
+    """The number of parts, 0 for None; ParameterError for one that is not from 2 to n, the number of sentences."""
+    if jackknife is not None and (isinstance(jackknife, bool | float | str) or not 2 <= jackknife <= n):
+        raise ParameterError(f"jackknife: expected None, or from 2 parts to as many as sentences, {n}, got {jackknife!r}")
+    return int(jackknife or 0)
+
+
+def _rows(treebank: Treebank) -> list[list[tuple[str]]]:
+    """The sentences as a template of words reads them."""
+    return [[(form,) for form in treebank.forms[a:b]] for a, b in itertools.pairwise(treebank.offsets.tolist())]
+
+
+def _tags(tagger: ChainLabeler, treebank: Treebank) -> list[str]:
+    """The tags of the words, flat."""
+    return [str(tag) for tags in tagger.predict(_rows(treebank)) for tag in tags.tolist()]
