@@ -1,7 +1,6 @@
 """From words to trees: a sequence labeller tags the words, and a parser that has learnt from such tags finds the trees."""
 
 import itertools
-import logging
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Self
@@ -19,8 +18,6 @@ from structpred.models.parser.sentences import as_treebank, training_trees
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Field, Record, Whole, maybe
 
-log = logging.getLogger("structpred.models")
-
 
 @dataclass(eq=False, repr=False)
 class ParsingPipeline(DependencyParser):
@@ -28,7 +25,6 @@ class ParsingPipeline(DependencyParser):
 
     The parser learns from predicted tags, with errors such as it will meet: those of every k-th sentence are given by a tagger
     that was trained on the other sentences. Prediction puts the tagger's tags in place of any that X has.
-
     X and y are those of a DependencyParser; in training words have tags. The words of running text are found by
     `structpred.bridges.spacy.tokenized`, and by `structpred predict --text`.
 
@@ -48,8 +44,7 @@ class ParsingPipeline(DependencyParser):
     ----------
     tagger_ : ChainLabeler
         The fitted tagger, of all training data.
-    coef_, certificate_, history_, relations_, ...
-        As of a DependencyParser.
+    coef_, relations_, ... : as of a DependencyParser.
 
     Examples
     --------
@@ -97,12 +92,13 @@ class ParsingPipeline(DependencyParser):
         held_out, treebank = self._checked(dev), training_trees(X, y, self.single_root)
         if set(treebank.upos) <= {"_"}:
             raise DataError(f"{treebank.where(0)}: expected a tag (UPOS): a pipeline learns them; got none in the whole treebank")
-        n_parts = _checked_parts(self.jackknife, len(treebank))
+        parts, n = self.jackknife, len(treebank)
+        if parts is not None and (isinstance(parts, bool) or not isinstance(parts, int | np.integer) or not 2 <= parts <= n):
+            raise ParameterError(f"jackknife: expected None, or from 2 parts to as many as sentences, {n}, got {parts!r}")
         tagger, tags = self._trained(treebank, 3, "tagger"), np.array(treebank.upos, dtype=object)
-        part_of = np.arange(len(treebank)) % max(n_parts, 1)
-        for k in range(n_parts):
-            log.info("training a tagger for the tags of part %d of %d", k + 1, n_parts)
-            others = self._trained(treebank.take(part_of != k), 4, "")
+        part_of = np.arange(n) % (parts or 1)
+        for k in range(parts or 0):
+            others = self._trained(treebank.take(part_of != k), 4, f"tagger, part {k + 1} of {parts}")
             tags[np.repeat(part_of == k, treebank.lengths)] = _tags(others, treebank.take(part_of == k))
         self._new_tagger = tagger
         held_out = None if held_out is None else held_out.with_tags(_tags(tagger, held_out))
@@ -110,11 +106,11 @@ class ParsingPipeline(DependencyParser):
         return self
 
     def _trained(self, treebank: Treebank, number: int, name: str) -> ChainLabeler:
-        """A tagger, fitted to a treebank. number, name: of this stage; verbose=1 is silent of nameless ones."""
+        """A tagger, fitted to a treebank. number, name: of this stage of the training."""
         tagger = ChainLabeler("sgd", template="pos", random_state=self.random_state) if self.tagger is None else self.tagger
         tagger = replace(
             tagger, missing="_", n_jobs=self.n_jobs, callbacks=staged(self.callbacks, number), checkpoint=None, resume=False,
-            verbose=self.verbose if name else 0,
+            verbose=self.verbose,
         )  # fmt: skip
         tagger._stage = name
         try:
@@ -135,13 +131,6 @@ class ParsingPipeline(DependencyParser):
         return treebank.with_tags(_tags(self.tagger_, treebank))
 
     _words = tag
-
-
-def _checked_parts(jackknife: Any, n: int) -> int:
-    """The number of parts, 0 for None; ParameterError for one that is not from 2 to n, the number of sentences."""
-    if jackknife is not None and (isinstance(jackknife, bool | float | str) or not 2 <= jackknife <= n):
-        raise ParameterError(f"jackknife: expected None, or from 2 parts to as many as sentences, {n}, got {jackknife!r}")
-    return int(jackknife or 0)
 
 
 def _rows(treebank: Treebank) -> list[list[tuple[str]]]:

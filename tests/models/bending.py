@@ -104,7 +104,7 @@ def other_arrays(a: Any) -> Iterator[tuple[str, Any]]:
         ("reversed", a[::-1].copy()),
         ("in a row", a[None]),
         ("twice", np.concatenate((a, a))),
-        ("a number", a.ravel()[:1].reshape(())),
+        *([("a number", a.ravel()[0].reshape(()))] if a.size else []),
     )
     yield from ((f"as {dtype}", a.astype(dtype)) for dtype in DTYPES if a.dtype != dtype)
     if a.ndim == 2:

@@ -39,13 +39,9 @@ _NAMES = {
 }
 
 
-def scored(system: "str | DependencyParser", asked: Asked) -> Scored:
+def scored(system: "str | DependencyParser", asked: Asked, read_before: Treebank | None = None) -> Scored:
     """The scores on labelled data. system: a parser, or a file with predictions or a model."""
-    return scored_on(read_gold(asked.data, asked.reading), system, asked)
-
-
-def scored_on(gold: Treebank, system: "str | DependencyParser", asked: Asked) -> Scored:
-    """The same on a treebank that was read."""
+    gold = read_gold(asked.data, asked.reading) if read_before is None else read_before
     rules, against = RULES[asked.own["rules"]], asked.own["against"]
     if isinstance(system, str):
         scores, trees = judge(system, gold, asked.reading, rules)

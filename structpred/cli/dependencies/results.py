@@ -73,8 +73,7 @@ def _entries(
     parser: DependencyParser, asked: Asked, wanted: dict[str, Any], batch: Treebank, found: list[Tree]
 ) -> list[dict[str, Any]]:
     """Words, heads and labels of each sentence, the k best trees, the probability of every arc."""
-    tagged, sentences = "upos" in parser._brings, batch.sentences()
-    own = [{"tokens": words.forms, **({"tags": words.upos} if tagged else {})} for words in sentences]
+    own = [{"tokens": words.forms, **({"tags": words.upos} if parser._brings else {})} for words in batch.sentences()]
     entries = [{**words, **_entry(tree)} for words, tree in zip(own, found, strict=True)]
     if asked.kbest is not None and found:
         for entry, best in zip(entries, parser.predict_kbest(batch, asked.kbest, **wanted), strict=True):

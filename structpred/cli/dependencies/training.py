@@ -97,13 +97,11 @@ class Run(Training[Options]):
     def estimator(self, common: dict[str, Any]) -> DependencyParser:
         """The parser."""
         options = self.options
-        own: dict[str, Any] = {
-            "single_root": not options.multi_root,
-            "templates": self.templates,
-            "labelled": not options.unlabelled,
-        }
         alike = {name: getattr(options, name) for name in self.alike}
-        return self.made(attributes=self.attributes, **own, **alike, **common)
+        return self.made(
+            single_root=not options.multi_root, templates=self.templates, attributes=self.attributes,
+            labelled=not options.unlabelled, **alike, **common,
+        )  # fmt: skip
 
     def trained(self, model: Any) -> dict[str, Any]:
         """What was trained in each stage, None where one was left out."""

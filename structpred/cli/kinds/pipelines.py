@@ -21,9 +21,8 @@ class Pipelines(Room):
     structpred predict en.spz news.txt --text
     structpred evaluate en.spz test.conllu
 
-    The parser looks at forms and tags alone, and learns from tags that are predicted: errors such as it will meet. Options of
-    training are those of the parser. Ctrl-C, SIGTERM or SIGHUP finishes the current step; once words are tagged, it writes the
-    checkpoint and prints the command that continues the run, which trains the taggers again.
+    The parser looks at forms and tags alone; options of training are its own. Ctrl-C, SIGTERM or SIGHUP finishes the current
+    step; in the parser it writes the checkpoint and prints the command that continues the run, after training taggers again.
     """
 
     name = "pipeline"

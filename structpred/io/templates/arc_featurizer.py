@@ -50,18 +50,13 @@ class ArcFeaturizer:
         """The same of words that were counted: how often they have each tag, in order of appearance, and their attributes."""
         self.present = tuple(name for name in ATTRIBUTES if name in set(present))
         self.fine = "upos" not in self.present
-        counts = {"upos": upos, "xpos": xpos, None: Counter("_")}[self._tag_column]
+        counts = upos if not self.fine else xpos if "xpos" in self.present else Counter("_")
         self.tags = sorted(tag for tag, _ in counts.most_common(MOST_TAGS))
         return self
 
     def usable(self, templates: Sequence[ArcTemplate]) -> list[ArcTemplate]:
         """The templates whose attributes the treebank has."""
         return [template for template in templates if template.attributes <= set(self.present)]
-
-    @property
-    def _tag_column(self) -> str | None:
-        column = "xpos" if self.fine else "upos"
-        return column if column in self.present else None
 
     @property
     def n_tags(self) -> int:
@@ -76,8 +71,8 @@ class ArcFeaturizer:
         if (empty := np.flatnonzero(treebank.lengths == 0)).size:
             raise DataError(f"sample {int(empty[0])}: the sentence has no words; there is nothing to parse")
         number = {tag: k + 2 for k, tag in enumerate(self.tags)}
-        column = self._tag_column
-        coarse = _numbered(["_"] * treebank.n_words if column is None else getattr(treebank, column))
+        column = "xpos" if self.fine else "upos"
+        coarse = _numbered(getattr(treebank, column) if column in self.present else ["_"] * treebank.n_words)
         if coded is not None and coded.names == self.present:
             values, places = coarse
             tags = np.array([number.get(value, 1) for value in values], np.int32)[places]
@@ -173,11 +168,7 @@ _SOURCES: dict[str, tuple[str, Callable[[str], str] | None]] = {
 
 
 def read_off(columns: Collection[str] | None) -> tuple[str, ...]:
-    """The attributes that are read off these columns; None: off all.
-
-    >>> read_off(["form", "upos"])
-    ('form', 'upos', 'suffix')
-    """
+    """The attributes that are read off these columns, such as the suffix off the form; None: off all."""
     sources = {_SOURCES[name][0] for name in COLUMNS if columns is None or name in columns}
     return tuple(name for name in ATTRIBUTES if _SOURCES[name][0] in sources)
 

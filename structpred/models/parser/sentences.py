@@ -13,7 +13,6 @@ from structpred.io.templates.arc_featurizer import COLUMNS, ArcFeaturizer
 from structpred.io.treebanks.treebank import Sentence, Tree, Treebank
 from structpred.models.settings import about_dev, dev_parts
 from structpred.runtime.standard_error import callers_level
-from structpred.text.suggestions import did_you_mean
 
 
 def as_treebank(X: Any, y: Any = None, *, trees: bool = False, missing: bool = False) -> Treebank:
@@ -134,10 +133,8 @@ def check_columns(wanted: Any, present: Collection[str] | None = None) -> None:
     present: the attributes that some word has, once they are known.
     """
     listed = wanted if isinstance(wanted, list | tuple) else []
-    unknown = [str(name) for name in listed if name not in COLUMNS]
-    if wanted is not None and (unknown or not listed):
-        hint = "".join(did_you_mean(name, COLUMNS) for name in unknown[:1])
-        raise ParameterError(f"attributes: expected some of {', '.join(COLUMNS)}, in a list, got {wanted!r}{hint}")
+    if wanted is not None and (not listed or any(name not in COLUMNS for name in listed)):
+        raise ParameterError(f"attributes: expected some of {', '.join(COLUMNS)}, in a list, got {wanted!r}")
     if present is not None and (lacking := [name for name in listed if name not in present]):
         raise DataError(f"attributes: the parser is to look at {lacking[0]}, but no word of the treebank has one")
 
