@@ -175,17 +175,34 @@ def test_outputs_agree_up_to_rounding(shown: str, found: str, same: bool) -> Non
 
 
 def test_the_command_line_page_names_every_trainer() -> None:
-    """The page of the command line and the tutorial name each trainer that `--trainer` takes."""
-    for page in ("cli.md", "tutorial.md"):
-        text = (ROOT / "docs" / page).read_text(encoding="utf-8")
-        assert [name for name in trainers() if f"`{name}`" not in text] == [], page
+    """The page of the command line names each trainer that `--trainer` takes."""
+    text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    assert [name for name in trainers() if f"`{name}`" not in text] == []
 
 
 def test_the_readme_fits_on_a_screen_or_two() -> None:
-    """The README has at most 100 lines, and a picture near its top."""
-    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    """The README has at most 100 lines and 650 words, and a picture near its top."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    lines = text.splitlines()
     assert len(lines) <= 100
+    assert len(text.split()) <= 650
     assert any(line.startswith("![") for line in lines[:6])
+
+
+def test_the_pages_are_not_too_many_words() -> None:
+    """All pages of docs/ together have at most 30,000 words."""
+    assert sum(len(page.read_text(encoding="utf-8").split()) for page in ROOT.glob("docs/**/*.md")) <= 30_000
+
+
+def test_what_the_readme_says_of_its_picture_was_measured() -> None:
+    """Every share below the picture, and the scores of the parser from words, are among the figures that its program wrote."""
+    measured = (ROOT / "benchmarks" / "results" / "claim.txt").read_text(encoding="utf-8")
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (below,) = re.findall(r"^\*Heads chosen.*?\*$", text, re.MULTILINE | re.DOTALL)
+    (parser,) = re.findall(r"^English EWT:.*; (UAS .*)$", text, re.MULTILINE)
+    shares = re.findall(r"\d+\.\d", below + parser)
+    assert len(shares) == 8
+    assert [share for share in shares if f"{share}%" not in measured] == []
 
 
 def test_the_architecture_is_short_and_names_what_is_there() -> None:
@@ -298,10 +315,10 @@ def test_building_the_site_is_not_silent() -> None:
 
 
 def test_every_page_is_in_the_navigation() -> None:
-    """mkdocs.yml leads to each page of docs/, and to those of the top level."""
+    """mkdocs.yml leads to each page of docs/, and to those that come from elsewhere."""
     listed = re.findall(r"(\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.M)
     pages = [page.relative_to(ROOT / "docs").as_posix() for page in ROOT.glob("docs/**/*.md")]
-    assert sorted(listed) == sorted([*pages, "index.md", "contributing.md", "changes.md"])
+    assert sorted(listed) == sorted([*pages, "contributing.md", "changes.md", "audit.md"])
 
 
 def refresh(pages: list[Path]) -> None:

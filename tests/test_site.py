@@ -1,6 +1,7 @@
 """The site that `make docs` has built: whole, without a dead link or anything from a network, and readable on a phone."""
 
 import importlib
+import json
 import re
 import zlib
 from collections.abc import Iterator
@@ -107,6 +108,16 @@ def test_the_search_knows_the_reference_and_the_texts() -> None:
     index = (SITE / "search" / "search_index.json").read_text(encoding="utf-8")
     assert "predict_score_gaps" in index
     assert "A chunker" in index
+
+
+def test_the_search_prefers_how_tos_and_leaves_records_out() -> None:
+    """Every how-to weighs more than a page of the reference; the history and the records of benchmarks are not searched."""
+    entries = json.loads((SITE / "search" / "search_index.json").read_text(encoding="utf-8"))["docs"]
+    boosts = {entry["location"].partition("#")[0]: entry.get("boost", 1.0) for entry in entries}
+    how_tos = [page for page in PAGES if page.startswith("howto/")]
+    assert [page for page in how_tos if boosts[page] < 2.0] == []
+    assert [page for page, boost in boosts.items() if page.startswith("reference/") and boost >= 1.0] == []
+    assert not {"changes.html", "audit.html", "benchmarks.html"} & set(boosts)
 
 
 def as_served(name: str, folder: Path) -> Path:

@@ -15,8 +15,12 @@ from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parents[2]
 GALLERY = Path(__file__).with_name("gallery.py")
-#: files of the top level that are pages of the site, and their names there
-PAGES = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md"}
+#: files outside of docs/ that are pages of the site, and their names there
+PAGES = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md", "benchmarks/results/audit.md": "audit.md"}
+#: what the search leaves out: records, which mention everything
+UNSEARCHED = ("changes.md", "audit.md", "benchmarks.md")
+#: how much pages weigh in the search, 1 unless named: those that say how to do something come before those that list names
+BOOSTS = {"howto/": 4.0, "index.md": 2.0, "tutorial.md": 2.0, "compat.md": 2.0, "reference/": 0.5}
 _LINK = re.compile(r"(\]\()(?!https?:|mailto:|#)([^)#\s]+)")
 _FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
 
@@ -56,7 +60,9 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Lead links to where their files are on the site, which need not be where they are in the repository."""
+    """Lead links to where their files are on the site, which need not be where they are in the repository; weigh the page."""
+    boosts = [boost for start, boost in BOOSTS.items() if page.file.src_uri.startswith(start)]
+    page.meta["search"] = {"exclude": True} if page.file.src_uri in UNSEARCHED else {"boost": boosts[0]} if boosts else {}
     sources = {place: name for name, place in PAGES.items()}
     place = page.file.src_uri
     source = sources.get(place, f"docs/{place}")

@@ -77,6 +77,7 @@ def stand_ins(tmp_path_factory: pytest.TempPathFactory, corpus: Path, treebanks:
     texts |= dict.fromkeys(("train.xml", "test.xml", "yeast-train.xml", "yeast-test.xml", "some.xml"), xml_text(*LABELS))
     texts["tree.txt"] = "rain\tstorm cloud\n"
     texts["signs.txt"] = "*=the -> B-NP +\n"
+    texts["mine.template"] = "U00:%x[0,0]\nU01:%x[-1,1]/%x[0,1]\nB\n"
     words = [line.split("\t") for line in texts["train.conllu"].splitlines() if not line or line[0].isdigit()]
     plain = [row for row in words if row == [""] or row[0].isdigit()]
     texts["train.conllx"] = "".join("\t".join([*row[:8], "_", "_"]) + "\n" if row != [""] else "\n" for row in plain)

@@ -88,7 +88,7 @@ def test_the_digits_demo_compiles_before_its_clock_starts(tmp_path: Path, monkey
 def test_the_full_digits_demo_is_clearly_better(tmp_path: Path) -> None:
     """digits_demo at full size: the chain makes less than 60 % of the wrong digits and of the wrong strings; gap below 1 %.
 
-    README says what it prints and has its picture: python examples/digits_demo.py --shown 6 --out docs/images/digits_demo.png.
+    The gallery has its figures and its picture: python examples/digits_demo.py --shown 6 --out docs/images/digits_demo.png.
     """
     printed = run("digits_demo.py", "--shown", "6", folder=tmp_path)
     check_digits(printed, tmp_path / "out" / "digits_demo.png")
@@ -96,7 +96,7 @@ def test_the_full_digits_demo_is_clearly_better(tmp_path: Path) -> None:
     assert chain[0] < 0.6 * alone[0]
     assert chain[1] < 0.6 * alone[1]
     assert percentages(line_with(printed, "no other weights"))[0] < 1.0
-    claimed = percentages(line_with((ROOT / "README.md").read_text(encoding="utf-8"), "*Noisy digits"))
+    claimed = percentages(line_with((ROOT / "docs" / "gallery.md").read_text(encoding="utf-8"), "*Noisy digits"))
     assert claimed == pytest.approx([alone[1], chain[1]], abs=1.0)
     drawn, kept = (small(path) for path in (tmp_path / "out" / "digits_demo.png", ROOT / "docs" / "images" / "digits_demo.png"))
     assert np.abs(drawn - kept).mean() < 4
