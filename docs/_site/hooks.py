@@ -16,11 +16,12 @@ from mkdocs.structure.files import File, Files
 ROOT = Path(__file__).resolve().parents[2]
 GALLERY = Path(__file__).with_name("gallery.py")
 #: files outside of docs/ that are pages of the site, and their names there
-PAGES = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md", "benchmarks/results/audit.md": "audit.md"}
+PAGES = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md", "benchmarks/results/audit.md": "audit.txt"}
 #: what the search leaves out: records, which mention everything
-UNSEARCHED = ("changes.md", "audit.md", "benchmarks.md")
+UNSEARCHED = ("changes.md", "benchmarks.md")
 #: how much pages weigh in the search, 1 unless named: those that say how to do something come before those that list names
 BOOSTS = {"howto/": 4.0, "index.md": 2.0, "tutorial.md": 2.0, "compat.md": 2.0, "reference/": 0.5}
+_TOPIC = re.compile(r"^(?![#\s-])(.+)\n\n((?:[ -].*\n|\n(?=[ -]))+)", re.MULTILINE)  # of the changes
 _LINK = re.compile(r"(\]\()(?!https?:|mailto:|#)([^)#\s]+)")
 _FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
 
@@ -75,6 +76,8 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         return link[1] + posixpath.relpath(new, posixpath.dirname(place) or ".")
 
     markdown = _LINK.sub(moved, markdown)
+    if place == "changes.md":  # long: topics are folded
+        return _TOPIC.sub(r'<details markdown="1"><summary>\1</summary>\n\n\2\n</details>\n\n', markdown + "\n")
     package = place.removeprefix("reference/").removesuffix(".md")
     return pages.listed(package, markdown) if package in (*pages.NAMES, *pages.MODULES) else markdown
 

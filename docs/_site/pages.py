@@ -9,15 +9,22 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 #: packages whose public names get pages of their own
-NAMES = ("models", "layers")
+NAMES = ("structpred", "models", "layers", "io", "evaluation")
 #: packages whose modules do
-MODULES = ("core", "objectives", "oracles", "rows", "task", "trainers")
+MODULES = (
+    "core", "data", "features", "nonconvex", "objectives", "oracles", "projections", "rows", "slack", "task", "trainers",
+)  # fmt: skip
 _BLOCK = re.compile(r"^::: (structpred\.\S+)\n((?:    .*\n)*)\n?", re.MULTILINE)
 
 
 def place_of(package: str, name: str) -> str:
     """Where the page of a dotted name is."""
-    return f"reference/{package}/{name.removeprefix(f'structpred.{package}.')}.md"
+    return f"reference/{package}/{_short(package, name)}.md"
+
+
+def _short(package: str, name: str) -> str:
+    """A dotted name without that of its package."""
+    return name.removeprefix("structpred." if package == "structpred" else f"structpred.{package}.")
 
 
 def modules(package: str) -> dict[str, str]:
@@ -41,14 +48,15 @@ def split(package: str) -> dict[str, tuple[str, str]]:
     for name, options in _BLOCK.findall(text + "\n"):
         block = "\n".join([f"::: {name}", options.rstrip("\n") or "    options:", "      heading_level: 1", ""])
         module, _, own = name.rpartition(".")
-        pages[name] = (block, _line(inspect.getdoc(getattr(importlib.import_module(module), own)) or ""))
+        thing = getattr(importlib.import_module(module), own)
+        pages[name] = (block, _line(inspect.getdoc(thing) or "" if callable(thing) else ""))
     return pages
 
 
 def listed(package: str, text: str) -> str:
     """The text of a package's page with a list of its pages in place of what is on them."""
     lines = "".join(
-        f"- [{name.removeprefix(f'structpred.{package}.')}]({package}/{Path(place_of(package, name)).name}): {line}\n"
+        f"- [{_short(package, name)}]({package}/{Path(place_of(package, name)).name}): {line}\n"
         for name, (_, line) in split(package).items()
     )
     if package in MODULES:
