@@ -20,7 +20,7 @@ PAGES = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md", "be
 #: what the search leaves out: records, which mention everything
 UNSEARCHED = ("changes.md", "benchmarks.md")
 #: how much pages weigh in the search, 1 unless named: those that say how to do something come before those that list names
-BOOSTS = {"howto/": 4.0, "index.md": 2.0, "tutorial.md": 2.0, "compat.md": 2.0, "reference/": 0.5}
+BOOSTS = {"howto/tagging.md": 8.0, "howto/": 4.0, "index.md": 2.0, "tutorial.md": 2.0, "compat.md": 2.0, "reference/": 0.5}
 _TOPIC = re.compile(r"^(?![#\s-])(.+)\n\n((?:[ -].*\n|\n(?=[ -]))+)", re.MULTILINE)  # of the changes
 _LINK = re.compile(r"(\]\()(?!https?:|mailto:|#)([^)#\s]+)")
 _FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
