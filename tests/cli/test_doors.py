@@ -74,6 +74,7 @@ def doors(
     yield {
         "chain": Door(tmp_path, corpus / "test.txt", (*columns, "--template", "chunking"), (), every),
         "parser": Door(tmp_path, treebanks / "dev.conllu", ("--max-bits", "8"), (), every),
+        "pipeline": Door(tmp_path, treebanks / "dev.conllu", ("--max-bits", "8", "--jackknife", "2"), (), every),
         "multilabel": Door(tmp_path, labelled / "weather-test.arff", ("--edges", "tree"), (), every),
         "structure": Door(tmp_path, tmp_path / "own.npz", CHOICES, CHOICES, every),
         "decision": Door(tmp_path, tmp_path / "own.npz", ROADS, ROADS, (None,)),
@@ -125,7 +126,7 @@ def test_the_doors_are_all_kinds(doors: dict[str, Door]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", list(trainers()))
-@pytest.mark.parametrize("kind", ["chain", "decision", "multilabel", "parser", "structure"])
+@pytest.mark.parametrize("kind", ["chain", "decision", "multilabel", "parser", "pipeline", "structure"])
 def test_every_trainer_and_regulariser_opens_or_says_why(shell: Shell, doors: dict[str, Door], kind: str, name: str) -> None:
     """Exit 0 with a model that predicts, and a warning where it is worth nothing; or one line of refusal of a known kind."""
     wrong = {}

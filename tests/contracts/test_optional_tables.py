@@ -27,7 +27,9 @@ OTHERS = {
         "columns compute dtype key ndim read reason shape size strerror take tobytes toarray tocsr to_numpy where name"
     ),
     "what an operating system lacks": "O_BINARY O_NOFOLLOW O_NONBLOCK fchmod getuid sched_getaffinity",
-    "what an estimator of scikit-learn's kind has": "fit fit_intercept get_params predict set_score_request warm_start n_jobs",
+    "what an estimator of scikit-learn's kind has": (
+        "fit fit_intercept get_params predict predict_proba set_score_request warm_start n_jobs"
+    ),
     "objects of other libraries": "BaseEstimator nodes feature has_annotation str2int lengths n_columns path",
     "what kinds of models and their inputs have, held by the classes of models": "function offsets template templates",
     "obligatory, looked for to refuse what is not of the kind": "arrays costs dual_map exact tolerance",
@@ -36,6 +38,8 @@ OTHERS = {
     "of a regulariser on a cone of signs: the one inside, and the signs": "of signs",
     "figures of an experiment": "cpu_seconds queries",
     "of a trainer that completes outputs: the one inside": "trainer",
+    "of a state that keeps averages": "weights average",
+    "of a hierarchy of labels": "names",
     "methods of a state, which trainers/states.py describes": "fault in_doubt without_room",
     "of a task, or of its compiled steps, which task/steps.py describes": (
         "features oracle random_features compiled_updates capabilities squared_gradients expensive"
