@@ -43,13 +43,10 @@ class GridCosts(NamedTuple):
 
 
 class PartCosts(NamedTuple):
-    """loss = constant + costs . mu(y); costs has one number per part, n_parts(shape) in all. slack: by how much an output may
-    cost less than the truth, where a solver that stops at a gap found the truth.
-    """
+    """loss = constant + costs . mu(y); costs has one number per part, n_parts(shape) in all."""
 
     constant: float
     costs: Floats
-    slack: float = 0.0
 
 
 @runtime_checkable
@@ -119,6 +116,8 @@ class TaskCosts:
             raise LossError(f"loss: {reason}")
         self._oracle, self._labels, self._shapes, self._token_weights = oracle, labels, shapes, token_weights
         self._name = type(loss).__name__
+        #: by how much an output may cost less than the truth of an instance, which a solver that stops at a gap found
+        self._missed: Floats | None = getattr(loss, "missed", None)
         self._sizes = list(n_parts)
         self._offsets = np.concatenate(([0], np.cumsum(self._sizes, dtype=np.int64)))
         self._answers: list[GridCosts | _Sparse] = []
@@ -202,7 +201,7 @@ class TaskCosts:
                 f"sample {i}: {self._name}: the true output costs {at_truth:.6g}, but must cost 0 (constant + costs . mu(y_i) = "
                 f"{constant:.6g} + {own.sum():.6g}); is it a similarity (larger is better)?"
             )
-        return _Sparse.of(PartCosts(constant, costs, answer.slack))
+        return _Sparse.of(PartCosts(constant, costs))
 
     def may_be_negative(self, i: int) -> bool:
         """Whether only the outputs of instance i can show that none costs less than the truth."""
@@ -211,8 +210,7 @@ class TaskCosts:
 
     def refuse_negative(self, i: int, loss: float, constant: float, found: Floats) -> None:
         """LossError if an output with the part costs `found` costs less than nothing."""
-        answer = self._answers[i]
-        if loss < -_rounding(constant, found) - (answer.slack if isinstance(answer, _Sparse) else 0.0):
+        if loss < -_rounding(constant, found) - (0.0 if self._missed is None else float(self._missed[i])):
             raise LossError(
                 f"sample {i}: {self._name}: an output costs {loss:.6g}, less than the true one, which costs 0; "
                 "is it a similarity (larger is better)? Where a part can occur twice in an output, as transitions can, "
@@ -378,13 +376,12 @@ class _Sparse(NamedTuple):
     constant: float
     at: npt.NDArray[np.int64]
     costs: Floats
-    slack: float
 
     @classmethod
     def of(cls, answer: PartCosts) -> "_Sparse":
         """The same costs, without their zeros."""
         at = np.flatnonzero(answer.costs)
-        return cls(answer.constant, at, answer.costs[at], answer.slack)
+        return cls(answer.constant, at, answer.costs[at])
 
 
 def _with_sets(table: Floats, sets: npt.NDArray[np.bool_]) -> GridCosts:

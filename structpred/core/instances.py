@@ -19,6 +19,8 @@ class Instance(NamedTuple):
 
     Lists of instances can be split by GridSearchCV, cross_val_score and train_test_split, which know X and y only.
 
+    Examples
+    --------
     >>> Instance([[1.0], [2.0]], (2,)).shape
     (2,)
     """

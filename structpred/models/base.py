@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ from structpred.models.groups import with_pruning, zeroed
 from structpred.models.nothing_learnt import warned
 from structpred.models.own_components import check_own, components_of, marked
 from structpred.models.partial import for_task
-from structpred.models.settings import ForeignNames, resolve_regulariser, resolve_surrogate, resolve_trainer
+from structpred.models.settings import foreign_attribute, new_estimator, resolve_regulariser, resolve_surrogate, resolve_trainer
 from structpred.models.signs import (
     BindingSign,
     Names,
@@ -47,7 +47,7 @@ from structpred.trainers.running.checkpoints import Progress
 
 
 @dataclass(eq=False, repr=False)
-class StructuredEstimator(ForeignNames, Estimator, ABC):
+class StructuredEstimator(Estimator, ABC):
     """The parent of the estimators: the settings that all of them have, training, and model files.
 
     A child is a dataclass, too (`@dataclass(eq=False, repr=False)`, which leaves scikit-learn's repr and equality alone). Its
@@ -158,6 +158,9 @@ class StructuredEstimator(ForeignNames, Estimator, ABC):
     _stage = ""
     #: the trainer that `fit` took where none was named, on shards this one; passes where max_iter is None, if they suffice it
     _default, _own_passes = "bcfw", 50
+
+    if not TYPE_CHECKING:  # a checker would let any name pass
+        __new__, __getattr__ = new_estimator, foreign_attribute
 
     def _contents(self) -> Bundle:
         """What a file holds besides attributes: the fields of its header that are none, its arrays and its texts."""

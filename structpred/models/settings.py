@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import cache
 from inspect import signature
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any
 
 from structpred.core.costs import Cost, missing_method
 from structpred.core.oracle import Oracle
@@ -16,22 +16,19 @@ from structpred.trainers.names import trainers
 from structpred.trainers.problem import Surrogate, Trainer
 
 
-class ForeignNames:
-    """A parent of estimators: settings and methods by the names that other libraries give them are answered with ours."""
+def new_estimator(kind: type[Any], *settings: Any, **named: Any) -> Any:
+    """An estimator without settings yet. ParameterError for a setting by the name that another library gives it."""
+    for name in SYNONYMS["parameter"].keys() & named.keys() - signature(kind.__init__).parameters.keys():
+        raise ParameterError(f"{kind.__name__} has no setting {name!r}{synonym('parameter', name)}")
+    return object.__new__(kind)
 
-    def __new__(cls, *settings: Any, **named: Any) -> Self:
-        """An estimator without settings yet. ParameterError for a setting of another library."""
-        for name in SYNONYMS["parameter"].keys() & named.keys() - signature(cls.__init__).parameters.keys():
-            raise ParameterError(f"{cls.__name__} has no setting {name!r}{synonym('parameter', name)}")
-        return super().__new__(cls)
 
-    if not TYPE_CHECKING:  # a checker would let any name pass
-
-        def __getattr__(self, name: str) -> Any:
-            own = "predict_proba" if hasattr(type(self), "predict_proba") else "predict_marginals"
-            if name == "predict_proba" and hasattr(type(self), own):
-                raise AttributeError(f"{type(self).__name__} has no predict_proba as it is{synonym('attribute', own)}")
-            return getattr(super(), "__getattr__", partial(object.__getattribute__, self))(name)
+def foreign_attribute(model: Any, name: str) -> Any:
+    """AttributeError for a name that an estimator lacks; one that other libraries give to a method is answered with ours."""
+    own = "predict_proba" if hasattr(type(model), "predict_proba") else "predict_marginals"
+    if name == "predict_proba" and hasattr(type(model), own):
+        raise AttributeError(f"{type(model).__name__} has no predict_proba as it is{synonym('attribute', own)}")
+    return object.__getattribute__(model, name)
 
 
 @cache

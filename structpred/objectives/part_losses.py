@@ -21,6 +21,8 @@ class LabelCosts:
     such, multiply the costs of their position. Raises ParameterError for any other matrix, and in training for oracles
     without a label grid or with another number of labels.
 
+    Examples
+    --------
     >>> LabelCosts([[0, 2], [1, 0]]).matrix.tolist()
     [[0.0, 2.0], [1.0, 0.0]]
     """
@@ -97,37 +99,37 @@ class Regret:
     The margin-rescaled hinge of this loss, at twice the scores, is SPO+ (Elmachtoub & Grigas 2022), so that every trainer of
     structural support vector machines minimises SPO+. A true output that is not the best one is refused: others would cost less.
 
-    true_scores: an array with one number a part for each instance; minus the costs where costs are minimised. slack: a number an
+    true_scores: an array with one number a part for each instance; minus the costs where costs are minimised. missed: a number an
     instance, by how much its true output may miss the best one, where a solver that stops at a gap found it.
 
     >>> from structpred.oracles.multiclass import MulticlassOracle
     >>> Regret([[1.0, 3.0]]).loss_of(0).costs(np.array([1]), (2,), MulticlassOracle())
-    PartCosts(constant=3.0, costs=array([-1., -3.]), slack=0.0)
+    PartCosts(constant=3.0, costs=array([-1., -3.]))
     """
 
-    def __init__(self, true_scores: Sequence[npt.ArrayLike], slack: Floats | None = None) -> None:
+    def __init__(self, true_scores: Sequence[npt.ArrayLike], missed: Floats | None = None) -> None:
         self.true_scores = [np.asarray(own, dtype=np.float64) for own in true_scores]
-        self.slack = np.zeros(len(self.true_scores)) if slack is None else slack
+        self.missed = np.zeros(len(self.true_scores)) if missed is None else missed
 
     def loss_of(self, i: int) -> "RegretOf":
         """The loss of instance i. Raises LossError where there is no such instance."""
         if i >= len(self.true_scores):
             raise LossError(f"sample {i}: there are true scores of {len(self.true_scores)} instances")
-        return RegretOf(self.true_scores[i], float(self.slack[i]))
+        return RegretOf(self.true_scores[i])
 
     def take(self, rows: npt.NDArray[np.int64]) -> "Regret":
         """That of these instances."""
-        return Regret([self.true_scores[i] for i in rows.tolist()], self.slack[rows])
+        return Regret([self.true_scores[i] for i in rows.tolist()], self.missed[rows])
 
 
 class RegretOf:
     """The regret of one instance, whose parts have these true scores."""
 
-    def __init__(self, true_scores: Floats, slack: float = 0.0) -> None:
-        self.true_scores, self.slack = true_scores, slack
+    def __init__(self, true_scores: Floats) -> None:
+        self.true_scores = true_scores
 
     def costs(self, labels: Labels, shape: Shape, oracle: Oracle) -> PartCosts:
         """Minus the true scores; the constant is the score of the true output."""
         if self.true_scores.shape != (oracle.n_parts(shape),):
             raise LossError(f"expected {oracle.n_parts(shape)} true scores, one a part, got shape {self.true_scores.shape}")
-        return PartCosts(float(self.true_scores[oracle.parts(labels, shape)].sum()), -self.true_scores, self.slack)
+        return PartCosts(float(self.true_scores[oracle.parts(labels, shape)].sum()), -self.true_scores)

@@ -47,6 +47,8 @@ class Inference:
     n_jobs: threads of `decode`, used where the oracle has `argmax_batch`; the results do not depend on their number.
     compiled: whether compiled code may replace calls one by one in training and for pairs; the results are the same.
 
+    Examples
+    --------
     >>> from structpred.features.parts import PartFeatures
     >>> from structpred.oracles.multiclass import MulticlassOracle
     >>> labels, ends = Inference(PartFeatures([np.eye(2)] * 3), MulticlassOracle(), [(2,)] * 3).decode(np.array([0.0, 1.0]))

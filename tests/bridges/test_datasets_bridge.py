@@ -53,7 +53,7 @@ def test_the_class_that_is_not_known_is_a_missing_label() -> None:
     X, y = from_datasets(entities(ner_tags=[[1, -1, 0], [-1, -1]]))
     assert y == [["B-PER", None, "O"], [None, None]]
     assert to_datasets(entities(), [["B-PER", None, "O"], ["O", "O"]])["predicted"][0] == [1, -1, 0]
-    assert ChainLabeler(template="ner", max_iter=3).fit(X, y).predict(X)[0].tolist()[0] == "B-PER"
+    assert ChainLabeler(template="ner", max_iter=3, missing="_").fit(X, y).predict(X)[0].tolist()[0] == "B-PER"
 
 
 def test_a_record_without_tokens_keeps_its_place() -> None:

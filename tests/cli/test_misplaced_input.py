@@ -52,7 +52,7 @@ MISPLACED = {
     "trian": (("trian", "x"), "there is no command 'trian' of 'structpred'; did you mean 'train'?"),
     "no kind of model": (
         ("train", "tr.txt"),
-        "no command 'tr.txt' of 'structpred train'; say which: chain, decision, multilabel, parser, structure",
+        "no command 'tr.txt' of 'structpred train'; say which: chain, decision, multilabel, parser, pipeline, structure",
     ),
     "a value of an option": (
         (*PREDICT, "text.txt", "--format", "conll200"),

@@ -33,7 +33,7 @@ OTHERS = {
     "objects of other libraries": "BaseEstimator nodes feature has_annotation str2int lengths n_columns path",
     "what kinds of models and their inputs have, held by the classes of models": "function offsets template templates",
     "obligatory, looked for to refuse what is not of the kind": "arrays costs dual_map exact tolerance",
-    "of a loss of parts, in its protocol": "allowed_costs",
+    "of a loss of parts, in its protocol": "allowed_costs missed",
     "an attribute of a DualMap": "conic",
     "of a regulariser on a cone of signs: the one inside, and the signs": "of signs",
     "figures of an experiment": "cpu_seconds queries",

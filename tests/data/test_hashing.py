@@ -74,6 +74,6 @@ def test_settings_bundle_and_errors() -> None:
     for header in ({}, {"n_bits": 99}, {"n_bits": "x"}):
         with pytest.raises(FileFormatError, match="cannot be used"):
             FeatureHasher.from_bundle(Bundle(header))
-    with pytest.raises(DataError, match=r"sample 0, position 0: .*one sequence instead of a list"):
+    with pytest.raises(DataError, match=r"sample 0, position 0: .*words are no features"):
         FeatureHasher().transform([["a"]])
     assert len(FeatureHasher().transform([])) == 0

@@ -16,6 +16,7 @@ from structpred.models import ChainLabeler, DependencyParser, MultiLabelMRF
 # dask first: without it the folder of these tests is found as `distributed`
 pytest.importorskip("dask", reason="dask is not installed: pip install 'structpred[distributed]'")
 distributed = pytest.importorskip("distributed")
+pytestmark = pytest.mark.filterwarnings("ignore::structpred.errors.MissingLabelsWarning")
 RNG = np.random.default_rng(12)
 X = [RNG.normal(size=(n, 3)) for n in RNG.integers(2, 6, 30)]
 WHOLE = [np.where(x.sum(axis=1) > 0, "a", "b").tolist() for x in X]
