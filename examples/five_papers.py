@@ -23,7 +23,7 @@ def main() -> None:
         tags[2] = None
 
     settings = {"surrogate": "slack", "regulariser": "mkl", "signs": SIGNS, "C": 10.0, "max_iter": 200, "tol": 0.01}
-    rounds = ChainLabeler(trainer=CCCP(Corrective()), **settings).fit(X, y)
+    rounds = ChainLabeler(trainer=CCCP(Corrective()), missing="_", **settings).fit(X, y)
     guessed = rounds.predict(X)
     whole = [[tag or guess for tag, guess in zip(*pair, strict=True)] for pair in zip(y, guessed, strict=True)]
     model = ChainLabeler(trainer="corrective", **settings).fit(X, whole)

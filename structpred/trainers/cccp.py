@@ -111,7 +111,7 @@ class CCCP(ByInner, Trainer):
     >>> from structpred.models import ChainLabeler
     >>> from structpred.trainers.bcfw import BCFW
     >>> X = [np.eye(2)] * 3
-    >>> model = ChainLabeler(trainer=CCCP(BCFW())).fit(X, [["a", None], [None, "b"], ["a", "b"]])
+    >>> model = ChainLabeler(trainer=CCCP(BCFW()), missing="_").fit(X, [["a", None], [None, "b"], ["a", "b"]])
     >>> model.predict(X)[1].tolist()
     ['a', 'b']
     """
