@@ -87,6 +87,6 @@ def _attributes(rows: Sequence[list[str]], name: str) -> Detected | None:
 
 def _unknown(name: str, seen: str, lines: Sequence[str]) -> DataError:
     return DataError(
-        f"{name}: the format is not plain from the lines: {seen}; the first: {quoted(lines[0])}{looks_like(lines)}. "
+        f"{name}: the format is unclear from the lines: {seen}; the first: {quoted(lines[0])}{looks_like(lines)}. "
         f"Name it with --format: {FORMATS}"
     )

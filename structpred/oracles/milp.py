@@ -17,7 +17,7 @@ from structpred.oracles.solvers._vectors import VectorOracle
 _NEAR = 1e-6
 #: boxes of so many vectors can be listed
 _LISTED = 1 << 14
-#: the largest score that HiGHS sees lies between half of this and this: its absolute accuracy of 1e-6 is then little
+#: the largest score that HiGHS sees lies between half of this and this: its absolute gap of 1e-6 is then 2e-9 of it at most
 _SIZE = 1024.0
 
 
@@ -28,7 +28,7 @@ class MilpOracle(VectorOracle):
     are amounts, or may be negative, outputs are points: labels are amounts in units of 1e-12.
 
     `argmax_bound` gives HiGHS's own bound, which certificates rest on: they stay true where the search is cut short. With
-    mip_rel_gap = 0 and no node_limit the oracle is exact, to 1e-9 of the largest score. Calls may be made on threads.
+    mip_rel_gap = 0 and no node_limit the oracle is exact, to 2e-9 of the largest score. Calls may be made on threads.
 
     Parameters
     ----------

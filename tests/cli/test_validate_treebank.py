@@ -85,7 +85,7 @@ def test_the_format_may_be_named(here: Here, tmp_path: Path) -> None:
     (tmp_path / "b.txt").write_text("the DT B-NP\ncat NN\n")
     code, out, err = here("validate", "b.txt", cwd=tmp_path)
     assert (code, out) == (1, "")
-    assert "error: b.txt: the format is not plain from the lines" in err
+    assert "error: b.txt: the format is unclear from the lines" in err
     assert "of trees conllu, conllx" in err
     code, _, err = here("validate", "a.conll", "--label-column", "2", cwd=tmp_path)
     assert code == 2
