@@ -10,6 +10,7 @@ from structpred.core.costs import Cost, missing_method
 from structpred.core.oracle import Oracle
 from structpred.core.regulariser import Regulariser
 from structpred.errors import DataError, ParameterError
+from structpred.models.sklearn_bridge import Estimator
 from structpred.objectives.names import losses, regularisers
 from structpred.text.suggestions import SYNONYMS, named, synonym
 from structpred.trainers.names import trainers
@@ -28,7 +29,7 @@ def foreign_attribute(model: Any, name: str) -> Any:
     own = "predict_proba" if hasattr(type(model), "predict_proba") else "predict_marginals"
     if name == "predict_proba" and hasattr(type(model), own):
         raise AttributeError(f"{type(model).__name__} has no predict_proba as it is{synonym('attribute', own)}")
-    return object.__getattribute__(model, name)
+    return Estimator.__getattr__(model, name)  # type: ignore[attr-defined]
 
 
 @cache
