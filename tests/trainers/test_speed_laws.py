@@ -42,9 +42,11 @@ def test_active_rows_have_settled_at_a_tenth_of_what_all_rows_violated() -> None
     assert after_a_sweep(SHRUNK, 0.2, 0.2) == (WHOLE, N, 0.2)
 
 
-@pytest.mark.parametrize(("alpha", "target", "stays"), [(0.0, -0.5, True), (0.0, -1.5, False), (1.0, 0.5, True), (1.0, 1.5, False)])
+@pytest.mark.parametrize(
+    ("alpha", "target", "stays"), [(0.0, -0.5, True), (0.0, -1.5, False), (1.0, 0.5, True), (1.0, 1.5, False)]
+)
 def test_rows_leave_where_their_slope_passes_all_of_the_last_sweep(alpha: float, target: float, stays: bool) -> None:
-    """Hsieh et al. 2008, section 3.2: at a bound, with a slope that points outwards by more than any slope of the sweep before."""
+    """Hsieh et al. 2008, section 3.2: at a bound, with a slope that points outwards by more than any of the sweep before."""
     duals = np.tile([target, 0.0, 0.0, 1.0, 0.0, 1.0], (2, 1))
     counts, limits = np.array([2, 0, SHRUNK]), np.zeros(8)
     limits[TOP_BEFORE], limits[LOW_BEFORE], limits[TOP], limits[LOW], limits[GAP] = 1.0, -1.0, -np.inf, np.inf, 0.0
