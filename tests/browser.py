@@ -51,8 +51,10 @@ def program() -> str | None:
 needs_browser = pytest.mark.skipif(program() is None, reason="Chromium is not installed (Debian: apt-get install chromium)")
 
 
-def overflowing(page_path: str | os.PathLike[str], width: int, *, allowed: str = "") -> list[str]:
-    """What is cut or sticks out where a page is shown `width` px wide: a line for each offender, none for a page that fits.
+def overflowing(page_path: str | os.PathLike[str], *widths: int, allowed: str = "") -> list[str]:
+    """What is cut or sticks out where a page is shown `widths` px wide: a line for each offender, none for a page that fits.
+
+    The page is loaded once, at the first width, and its window then changes.
 
     Offenders are: a page wider than the window; an element outside the window; an element or a text that is wider than its
     parent; a text that is cut off by its drawing. A box that scrolls (overflow-x: auto or scroll) may hold more than fits: inside
@@ -61,7 +63,10 @@ def overflowing(page_path: str | os.PathLike[str], width: int, *, allowed: str =
     allowed: a CSS selector of elements that stick out of their parents on purpose, such as by negative margins, or whose text
     ends in an ellipsis on purpose.
     """
-    found: list[str] = browser().evaluate(page_path, width, f"({_OVERFLOWING})({json.dumps(allowed)})")
+    code = f"({_OVERFLOWING})({json.dumps(allowed)})"
+    found: list[str] = browser().evaluate(page_path, widths[0], code)
+    for width in widths[1:]:
+        found += browser().evaluate_at(width, code)
     return found
 
 
@@ -113,12 +118,25 @@ class Browser:
 
     def evaluate(self, page_path: str | os.PathLike[str], width: int, code: str) -> Any:
         """The value of an expression of JavaScript on a page that is shown `width` px wide."""
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=_HEIGHT, deviceScaleFactor=1, mobile=False)
+        self._resize(width)
         self._events.clear()
         opened = self.call("Page.navigate", url=Path(page_path).resolve().as_uri())
         assert "errorText" not in opened, (page_path, opened["errorText"])
         while "Page.loadEventFired" not in self._events:
             self._events.append(self._next().get("method", ""))
+        return self._value(code)
+
+    def evaluate_at(self, width: int, code: str) -> Any:
+        """The value of an expression on the page that is open, shown `width` px wide from now on."""
+        self._resize(width)
+        drawn = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(innerWidth))))"
+        assert self._value(drawn) == width
+        return self._value(code)
+
+    def _resize(self, width: int) -> None:
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=_HEIGHT, deviceScaleFactor=1, mobile=False)
+
+    def _value(self, code: str) -> Any:
         answer = self.call("Runtime.evaluate", expression=code, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
@@ -161,7 +179,9 @@ class Browser:
 
 _COMMON = """
   const slack = 1;
-  const scrolls = el => ["auto", "scroll"].includes(getComputedStyle(el).overflowX);
+  const known = new Map();
+  const scrolls = el => { if (!known.has(el)) known.set(el, ["auto", "scroll"].includes(getComputedStyle(el).overflowX));
+    return known.get(el); };
   const cuts = el => ["hidden", "clip"].includes(getComputedStyle(el).overflowX);
   const within = el => { for (let a = el.parentElement; a; a = a.parentElement) if (scrolls(a)) return true; return false; };
   const step = el => el.localName + (el.id ? "#" + el.id : "") + [...el.classList].map(c => "." + c).join("");

@@ -36,6 +36,18 @@ def test_offenders_are_found(body: str, offence: str, tmp_path: Path) -> None:
     assert any(offence in line for line in overflowing(tmp_path / "a.html", 320))
 
 
+def test_each_width_is_measured(tmp_path: Path) -> None:
+    """A page that only a narrow and a wide window cut, in whichever order the windows come."""
+    style = "<style>p { width: 400px } @media (min-width: 1000px) { p { width: 1400px } }</style>"
+    (tmp_path / "a.html").write_text(f"<!DOCTYPE html><body>{style}<p>wide", encoding="utf-8")
+    at = {width: overflowing(tmp_path / "a.html", width) for width in (320, 900, 1280)}
+    assert at[320]
+    assert not at[900]
+    assert at[1280]
+    for widths in ((320, 900, 1280), (1280, 900, 320)):
+        assert overflowing(tmp_path / "a.html", *widths) == [line for width in widths for line in at[width]]
+
+
 def test_boxes_that_scroll_are_no_offence_but_must_show_it(tmp_path: Path) -> None:
     """What is reached by scrolling is not cut; a box without a bar, a shade or the keyboard is named."""
     style = "<style>::-webkit-scrollbar { display: none }</style>"
