@@ -11,7 +11,7 @@ from structpred.errors import ConvergenceError, DataError, ParameterError
 from structpred.nonconvex.problem import positive
 
 #: visits of all rows in one inner problem, and sweeps over moving rows after each
-_VISITS, _SWEEPS = 2_000, 20
+_VISITS, _SWEEPS = 20_000, 20
 
 
 class LatentInner(NamedTuple):
@@ -145,7 +145,7 @@ class LatentProblem:
 
         A row whose weights sum to less counts less; with none it is left out. start: a solution for other weights.
         tol: the gap, as a share of the objective. stop_at: end as soon as the objective is known to be at least that.
-        ParameterError for weights that are negative or outside the row's group; ConvergenceError after 2,000 visits of all rows.
+        ParameterError for weights that are negative or outside the row's group; ConvergenceError after 20,000 visits of all rows.
         """
         if p.shape != self.shape or not p.min(initial=0.0) >= 0.0 or (p[~self.inside] != 0.0).any():
             raise ParameterError(f"p: expected weights >= 0 of the states of each row's group, of shape {self.shape}")
