@@ -8,12 +8,11 @@ leave_behind(
         "structpred.rows": ("linear_task", "multiclass_loss", "scalar_loss"),
         "structpred.runtime": ("discovery",),
         "structpred.task": (
-            "added_scores",
+            "added_scores:instance_subset",
             "augmented",
             "callback_task",
             "function_space",
             "inference",
-            "part_identity",
             "partial_task",
             "process_oracle",
             "regret",
@@ -25,6 +24,7 @@ leave_behind(
             "two_ways:score_consistency",
         ),
         "structpred.task.fast": ("marginal_blocks", "moves:update_rules", "part_steps", "welds"),
+        "structpred.trainers.blocks": ("part_identity:corner_spaces",),
         "structpred.text": ("markup", "suggestions", "tables"),
     },
 )

@@ -17,8 +17,7 @@ from structpred.errors import DataError, MissingLabelsWarning
 from structpred.objectives.log_loss import LogLoss, MarginalLogLoss
 from structpred.runtime.lazy_names import later
 from structpred.runtime.standard_error import callers_level
-from structpred.task.added_scores import AddedScores
-from structpred.task.instance_subset import take_features
+from structpred.task.instance_subset import AddedScores, take_features
 from structpred.task.partial_task import PartialTask, is_partial
 from structpred.task.steps import TaskLike
 from structpred.task.task import Task

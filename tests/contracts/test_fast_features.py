@@ -13,8 +13,7 @@ from structpred.core.sparse import SparseVector
 from structpred.errors import OracleError
 from structpred.features.parts import PartFeatures
 from structpred.objectives.regularisers.l2 import L2
-from structpred.task.added_scores import AddedScores
-from structpred.task.instance_subset import InstanceSubset
+from structpred.task.instance_subset import AddedScores, InstanceSubset
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "trainers"))
 import kernel_cases

@@ -18,8 +18,7 @@ from structpred.oracles.chain import ChainOracle
 from structpred.oracles.enumerated import EnumeratedOracle
 from structpred.oracles.mrf import graph_shape
 from structpred.oracles.mrf_enumeration import EnumerationMRF
-from structpred.task.added_scores import AddedScores
-from structpred.task.instance_subset import take_features
+from structpred.task.instance_subset import AddedScores, take_features
 from structpred.task.partial_task import PartialTask
 
 N = 5

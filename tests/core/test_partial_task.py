@@ -10,8 +10,7 @@ from structpred.core.fixed_scores import FORBIDDEN
 from structpred.errors import DataError, InfeasibleError, ParameterError
 from structpred.fused.chains import ChainSteps
 from structpred.objectives.part_losses import ExtraParts, Hamming, LabelCosts
-from structpred.task.added_scores import AddedScores
-from structpred.task.instance_subset import take_features
+from structpred.task.instance_subset import AddedScores, take_features
 from structpred.task.partial_task import PartialTask
 from structpred.task.task import Task
 
