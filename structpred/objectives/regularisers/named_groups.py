@@ -86,7 +86,43 @@ def _listed(names: Sequence[str]) -> str:
     return f"{shown} and {len(names) - 8} more" if len(names) > 8 else shown
 
 
-class GroupTree(Reweighted, GroupNorms):
+class NamedGroups(Reweighted, Grouped):
+    """What sums of the norms of named groups share: the names are looked up as soon as the groups of the weights are known.
+
+    >>> r = OverlappingGroups([["a", "b"], ["a"], ["c"]]).grouped(np.arange(4), ["a", "b", "c"])
+    >>> r.slopes(np.array([3.0, 4.0, 0.0])).tolist()
+    [1.6, 0.8, 0.0]
+    """
+
+    members: tuple[Members, ...] = ()
+
+    def __init__(self, groups: Sequence[Patterns]) -> None:
+        self.patterns = checked_patterns(groups)
+
+    def grouped(self, groups: Integers, names: Sequence[str]) -> Self:
+        """With the names looked up."""
+        new = super().grouped(groups, names)
+        new.members = members_of(self.patterns, names)
+        return new
+
+    def slopes(self, norms: Floats) -> Floats:
+        """The part of each norm in those of the groups that hold it: the derivative of sum_g |norms_g| by each norm."""
+        slopes = np.zeros(len(norms))
+        for one in map(list, self.members):
+            length = float(np.linalg.norm(norms[one]))
+            slopes[one] += norms[one] / length if length > 0.0 else 0.0
+        return slopes
+
+    def group_value(self, norms: Floats) -> float:
+        """The sum over the groups."""
+        return sum(float(np.linalg.norm(norms[list(one)])) for one in self.members)
+
+    def reach(self, value: float) -> float:
+        """Every weight is in one group at least."""
+        return value
+
+
+class GroupTree(NamedGroups, GroupNorms):
     """r(w) = sum_g |w_g| over unions g of groups of weights, each two of them disjoint or nested (Zhao, Rocha and Yu 2009).
 
     The proximal steps of the groups, the inner ones first, are the prox of their sum (Jenatton et al. 2011).
@@ -110,25 +146,12 @@ class GroupTree(Reweighted, GroupNorms):
     [1.8, 2.4, 0.0, 0.0, 0.0]
     """
 
-    members: tuple[Members, ...] = ()
-
-    def __init__(self, groups: Sequence[Patterns]) -> None:
-        self.patterns = checked_patterns(groups)
-
     def grouped(self, groups: Integers, names: Sequence[str]) -> Self:
         """With the names looked up, the smallest groups first."""
         new = super().grouped(groups, names)
-        new.members = tuple(sorted(members_of(self.patterns, names), key=len))
+        new.members = tuple(sorted(new.members, key=len))
         require_nested(new.members, names)
         return new
-
-    def slopes(self, norms: Floats) -> Floats:
-        """The part of each norm in those of the groups that hold it."""
-        return slopes_of_unions(norms, self.members)
-
-    def group_value(self, norms: Floats) -> float:
-        """The sum over the groups."""
-        return sum(float(np.linalg.norm(norms[list(one)])) for one in self.members)
 
     def group_prox(self, norms: Floats, step: float) -> Floats:
         """One soft threshold after the other, the inner groups first."""
@@ -137,10 +160,6 @@ class GroupTree(Reweighted, GroupNorms):
     def group_bound(self, loss: float, lam: float, norms: Floats) -> float:
         """The loss, after a move towards the truth to where the conjugate is 0."""
         return nearer_to_the_truth(loss, dual_norm(lambda t: self._residual(t, norms)))
-
-    def reach(self, value: float) -> float:
-        """Every weight is in one group at least."""
-        return value
 
     def _residual(self, t: float, norms: Floats) -> tuple[float, float]:
         """(v, dv/dt): the largest norm of a group of t * norms, after those within it have taken what they can.
@@ -160,7 +179,7 @@ class GroupTree(Reweighted, GroupNorms):
         return largest
 
 
-class OverlappingGroups(Reweighted, Grouped, Regulariser):
+class OverlappingGroups(NamedGroups, Regulariser):
     """r(w) = sum_g |w_g| over unions g of groups of weights (Jenatton, Audibert and Bach 2009), as its terms.
 
     The prox of the sum has no closed form: trainers take a step for each group. Where each two groups are disjoint or nested,
@@ -184,29 +203,13 @@ class OverlappingGroups(Reweighted, Grouped, Regulariser):
     (9.0, 2)
     """
 
-    members: tuple[Members, ...] = ()
-
-    def __init__(self, groups: Sequence[Patterns]) -> None:
-        self.patterns = checked_patterns(groups)
-
-    def grouped(self, groups: Integers, names: Sequence[str]) -> Self:
-        """With the names looked up."""
-        new = super().grouped(groups, names)
-        new.members = members_of(self.patterns, names)
-        return new
-
-    def slopes(self, norms: Floats) -> Floats:
-        """The part of each norm in those of the groups that hold it."""
-        return slopes_of_unions(norms, self.members)
-
     def terms(self) -> tuple["NormOf", ...]:
         """One for each group."""
         return tuple(NormOf(one, self.ends) for one in self.members)
 
     def value(self, w: Vector) -> float:
         """The sum over the groups."""
-        norms = self.norms(pieces_of(w))
-        return sum(float(np.linalg.norm(norms[list(one)])) for one in self.members)
+        return self.group_value(self.norms(pieces_of(w)))
 
     def prox(self, w: Vector, step: float) -> Vector:
         """Raise MissingCapabilityError: only the terms have one."""
@@ -231,23 +234,6 @@ class OverlappingGroups(Reweighted, Grouped, Regulariser):
             b = np.maximum(b * lengths, 1e-12 * float((b * lengths).max()))
             b /= b.max()
         return nearer_to_the_truth(loss, least)
-
-    def reach(self, value: float) -> float:
-        """Every weight is in one group at least."""
-        return value
-
-
-def slopes_of_unions(norms: Floats, members: Sequence[Members]) -> Floats:
-    """The derivative of sum_g |norms_g| by each norm.
-
-    >>> slopes_of_unions(np.array([3.0, 4.0, 0.0]), [(0, 1), (0,), (2,)]).tolist()
-    [1.6, 0.8, 0.0]
-    """
-    slopes = np.zeros(len(norms))
-    for one in map(list, members):
-        length = float(np.linalg.norm(norms[one]))
-        slopes[one] += norms[one] / length if length > 0.0 else 0.0
-    return slopes
 
 
 class NormOf(GroupNorms):
