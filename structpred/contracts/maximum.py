@@ -186,7 +186,7 @@ def _moved(examiner: Examiner, space: Space, j: int) -> bool:
 
 def _never_found(examiner: Examiner, verdicts: list[Verdict]) -> str | None:
     """Whether there are outputs that argmax does not give even where they are far better than all others."""
-    space = _smallest(verdicts)[0].space
+    space = _of_first(verdicts, lambda own: own[0].space.n_parts)[0].space
     never = []
     for k in range(min(len(space.labels), _MOST)):
         mu = space.counts[k]
@@ -247,11 +247,6 @@ def _only_best(space: Space, theta: Scores, k: int) -> bool:
 def _widest(verdicts: list[Verdict]) -> list[Verdict]:
     """The verdicts of the shape with the most errors: few explanations fit it by chance."""
     return _of_first(verdicts, lambda own: -sum(v.missed for v in own))
-
-
-def _smallest(verdicts: list[Verdict]) -> list[Verdict]:
-    """The verdicts of the smallest shape with errors."""
-    return _of_first(verdicts, lambda own: own[0].space.n_parts)
 
 
 def _of_first(verdicts: list[Verdict], key: Callable[[list[Verdict]], int]) -> list[Verdict]:

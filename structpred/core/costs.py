@@ -241,7 +241,11 @@ class TaskCosts:
     def of(self, i: int) -> tuple[float, Floats]:
         """(constant, one cost per part) of instance i, token weights included; not to be changed."""
         if self._dense is None and 8 * int(self._offsets[-1]) <= KEPT_BYTES:
-            self._dense = self._written()
+            buffer = np.zeros(int(self._offsets[-1]))  # of which the dense costs are read-only views
+            for k in range(len(self._answers)):
+                self._write(k, buffer[self._offsets[k] : self._offsets[k + 1]])
+            buffer.flags.writeable = False
+            self._dense = np.split(buffer, self._offsets[1:-1])
         return self.alone(i) if self._dense is None else (self._constant(i), self._dense[i])
 
     def kept(self) -> tuple[Floats, Floats] | None:
@@ -265,14 +269,6 @@ class TaskCosts:
         """(constants, part costs, flat) of instances first..last-1."""
         found = [self.of(i) for i in range(first, last)]
         return np.array([constant for constant, _ in found]), np.concatenate([costs for _, costs in found])
-
-    def _written(self) -> list[Floats]:
-        """The dense costs of all instances, read-only views of one buffer."""
-        buffer = np.zeros(int(self._offsets[-1]))
-        for i in range(len(self._answers)):
-            self._write(i, buffer[self._offsets[i] : self._offsets[i + 1]])
-        buffer.flags.writeable = False
-        return np.split(buffer, self._offsets[1:-1])
 
     def _write(self, i: int, out: Floats) -> None:
         """Write the costs of instance i over zeros."""
@@ -331,7 +327,9 @@ class TaskCosts:
         for i, answer in enumerate(self._answers):
             if isinstance(answer, GridCosts) and (width := self._n_labels(i)) in sets:
                 if (id(answer), width) not in wider:
-                    wider[id(answer), width] = _with_sets(answer.table(width), sets[width])
+                    # a further row for each set: the least of the rows of its labels
+                    table = answer.table(width)
+                    wider[id(answer), width] = GridCosts(np.vstack((table, *(table[own].min(axis=0) for own in sets[width]))))
                 new._answers[i] = wider[id(answer), width]
         return new
 
@@ -382,11 +380,6 @@ class _Sparse(NamedTuple):
         """The same costs, without their zeros."""
         at = np.flatnonzero(answer.costs)
         return cls(answer.constant, at, answer.costs[at])
-
-
-def _with_sets(table: Floats, sets: npt.NDArray[np.bool_]) -> GridCosts:
-    """A table of label costs with a further row for each set: the least of the rows of its labels."""
-    return GridCosts(np.vstack((table, *(table[own].min(axis=0) for own in sets))))
 
 
 def _rounding(constant: float, costs: Floats) -> float:

@@ -13,7 +13,7 @@ import numpy as np
 
 from structpred.core.oracle import Labels, Oracle, Shape
 from structpred.core.types import Integers
-from structpred.errors import OracleError, StructpredError
+from structpred.errors import DataError, InfeasibleError, OracleError, StructpredError
 
 #: packages whose classes and functions are tools, not components that somebody wrote for a problem; classes that `type` or
 #: dataclasses made say that they are of the two modules that are left out
@@ -76,11 +76,19 @@ def blamed(error: Exception, i: int, thing: object, method: str) -> Exception:
 
 
 def asked(i: int, thing: object, method: str, *args: Any) -> Any:
-    """What a method of a user's object gives for sample i; what it raises says where."""
+    """What a method of a user's object gives for sample i; what it raises names the sample."""
     try:
         return getattr(thing, method)(*args)
     except Exception as error:
-        raise blamed(error, i, thing, method) from error
+        raise of_sample(error, i, thing, method) from error
+
+
+def of_sample(error: Exception, i: int, thing: object, method: str) -> Exception:
+    """As `blamed`; errors of ours name sample i, too, whatever number it has in the batch that was asked."""
+    if isinstance(error, OracleError | InfeasibleError | DataError):
+        text = re.sub(r"^sample \d+: ", "", str(error))
+        return type(error)(f"sample {i}: {text}")
+    return blamed(error, i, thing, method)
 
 
 def renumbered(error: Exception, first: int) -> Exception:

@@ -12,7 +12,7 @@ from structpred.core.own_code import asked_parts, blamed, raised
 from structpred.core.scores import all_finite
 from structpred.core.stand_ins import stand_in
 from structpred.errors import DataError, OracleError, StructpredError
-from structpred.runtime.ranges import ends_of
+from structpred.runtime.ranges import ends_of, packed
 from structpred.runtime.threads import run_ranges, split_evenly
 
 _WHOLE = np.dtype(np.int64)
@@ -43,9 +43,15 @@ def argmax_batch(
 
         labels, lengths = _on_threads(ask, scores, offsets, shapes, n_jobs)
         return labels, ends_of(lengths)
-    found = [_argmax(oracle, scores[offsets[i] : offsets[i + 1]], shape, i) for i, shape in enumerate(shapes)]
-    lengths = np.array([0, *map(len, found)], dtype=np.int64)
-    return np.concatenate([*found, np.empty(0, np.int64)]), np.cumsum(lengths)
+    found = []
+    for i, shape in enumerate(shapes):
+        try:
+            labels = oracle.argmax(scores[offsets[i] : offsets[i + 1]], shape)
+        except Exception as error:
+            raise blamed(error, i, oracle, "argmax") from error
+        # a copy: an oracle may return the same buffer again, filled with the next answer
+        found.append(checked_labels(labels, oracle, f"sample {i}: ").copy())
+    return packed(found)
 
 
 def _asked(batch: Callable[..., Any], oracle: Oracle, method: str, *arguments: Any) -> Any:
@@ -111,7 +117,7 @@ def parts_batch(
         return _checked_batch(_asked(batch, oracle, "parts_batch", labels, ends, shapes), oracle, len(shapes), "parts_batch")
     pieces = zip(pairwise(ends.tolist()), shapes, strict=True)
     found = [asked_parts(oracle, first + i, labels[a:b], shape) for i, ((a, b), shape) in enumerate(pieces)]
-    return np.concatenate([*found, np.empty(0, np.int64)]), ends_of(np.array([len(parts) for parts in found], dtype=np.int64))
+    return packed(found)
 
 
 def has_points(oracle: object) -> bool:
@@ -149,7 +155,10 @@ def marginals_batch(
     """
     if (batch := stand_in(oracle, "marginals_batch", ("marginals", "n_parts"))) is not None:
         answer = _asked(batch, oracle, "marginals_batch", scores, offsets, shapes)
-        return _checked_sums(answer, oracle, len(shapes), len(scores))
+        if not (isinstance(answer, tuple) and len(answer) == 2):
+            raise OracleError(f"{type(oracle).__name__}.marginals_batch must return (log_zs, mu), got {type(answer).__name__}")
+        log_zs = _checked_flat(answer[0], oracle, "marginals_batch", len(shapes))
+        return log_zs, _checked_flat(answer[1], oracle, "marginals_batch", len(scores))
     found = [oracle.marginals(scores[a:b], shape) for (a, b), shape in zip(pairwise(offsets.tolist()), shapes, strict=True)]
     return np.array([log_z for log_z, _ in found], dtype=np.float64), np.concatenate([*(mu for _, mu in found), np.empty(0)])
 
@@ -166,12 +175,6 @@ def project_batch(oracle: Any, points: Scores, offsets: npt.NDArray[np.int64], s
     return np.concatenate([*found, np.empty(0)])
 
 
-def _checked_sums(found: object, oracle: object, n: int, size: int) -> tuple[Scores, Scores]:
-    if not (isinstance(found, tuple) and len(found) == 2):
-        raise OracleError(f"{type(oracle).__name__}.marginals_batch must return (log_zs, mu), got {type(found).__name__}")
-    return _checked_flat(found[0], oracle, "marginals_batch", n), _checked_flat(found[1], oracle, "marginals_batch", size)
-
-
 def _checked_flat(found: object, oracle: object, method: str, size: int) -> Scores:
     numbers = np.asarray(found, dtype=np.float64)
     if numbers.shape != (size,):
@@ -180,15 +183,6 @@ def _checked_flat(found: object, oracle: object, method: str, size: int) -> Scor
             "run check_oracle on it"
         )
     return numbers
-
-
-def _argmax(oracle: Oracle, scores: Scores, shape: Shape, i: int) -> Labels:
-    try:
-        labels = oracle.argmax(scores, shape)
-    except Exception as error:
-        raise blamed(error, i, oracle, "argmax") from error
-    # a copy: an oracle may return the same buffer again, filled with the next answer
-    return checked_labels(labels, oracle, f"sample {i}: ").copy()
 
 
 def _checked_batch(found: object, oracle: Oracle, n: int, method: str) -> tuple[Labels, npt.NDArray[np.int64]]:

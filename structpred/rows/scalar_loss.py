@@ -79,9 +79,12 @@ class DualTable(NamedTuple):
         """phi*(-a) of each sample; inf outside the interval."""
         found: Floats = -self.target * a + 0.5 * self.curvature * a * a
         if (some := self.entropy > 0.0).any():
+            from scipy.special import xlog1py, xlogy
+
             span = np.where(some, self.high - self.low, 1.0)
             share = np.clip((a - np.where(some, self.low, 0.0)) / np.where(span > 0.0, span, 1.0), 0.0, 1.0)
-            found += np.where(some, self.entropy * span * _negative_entropy(share), 0.0)
+            negative_entropy = xlogy(share, share) + xlog1py(1.0 - share, -share)  # 0 at both ends
+            found += np.where(some, self.entropy * span * negative_entropy, 0.0)
         return np.where((a >= self.low) & (a <= self.high), found, np.inf)
 
     def step(self, old: Floats, z: Floats, q: npt.ArrayLike) -> Floats:
@@ -100,13 +103,6 @@ class DualTable(NamedTuple):
         safe = np.where(c > 0.0, c, 1.0)
         low, high = (np.where(c > 0.0, end, 0.0) * safe for end in (self.low, self.high))
         return DualTable(self.target, self.curvature / safe, low, high, self.entropy)
-
-
-def _negative_entropy(b: Floats) -> Floats:
-    """b log b + (1 - b) log(1 - b), 0 at both ends."""
-    from scipy.special import xlog1py, xlogy
-
-    return np.asarray(xlogy(b, b) + xlog1py(1.0 - b, -b))
 
 
 class ScalarLoss:

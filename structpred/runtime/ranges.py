@@ -1,5 +1,7 @@
 """Ranges of places in flat arrays: what gathering some rows of packed data takes."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -36,3 +38,12 @@ def ends_of(lengths: Integers) -> Integers:
     ends = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=ends[1:])
     return ends
+
+
+def packed(rows: Sequence[Integers]) -> tuple[Integers, Integers]:
+    """(the rows in one flat array, where each begins and the last ends).
+
+    >>> [array.tolist() for array in packed([np.array([3, 1]), np.array([2])])]
+    [[3, 1, 2], [0, 2, 3]]
+    """
+    return np.concatenate([np.empty(0, np.int64), *rows]), ends_of(np.array([len(row) for row in rows], dtype=np.int64))

@@ -123,7 +123,7 @@ class CallbackTask:
                 f"sample {i}: joint_feature must return a 1-d array of length {self.dim}, a sparse row of that length, or a pair "
                 f"(indices, values), got {_kind(found)}"
             )
-        size = _length(found)
+        size = None if isinstance(found, tuple) else int(found.shape[-1])
         if size not in (None, self.dim) or (len(indices) and not (indices.min() >= 0 and indices.max() < self.dim)):
             came = f"length {size}" if size is not None else f"indices {indices.min()}..{indices.max()}"
             raise OracleError(f"sample {i}: joint_feature must give vectors of length dim = {self.dim}, got {came}")
@@ -251,11 +251,6 @@ def _pairs(found: Any) -> tuple[Any, Any]:
     if isinstance(found, np.ndarray) and found.ndim == 1:
         return np.flatnonzero(found), found[found != 0]
     return None, None
-
-
-def _length(found: Any) -> int | None:
-    """The length of a vector that knows it."""
-    return None if isinstance(found, tuple) else int(found.shape[-1])
 
 
 def _kind(found: Any) -> str:

@@ -3,10 +3,9 @@
 All of prediction and training passes through here: chunks, fixed scores, threads and the naming of samples are only here.
 """
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from structpred.core.feature_map import FeatureMap
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.group_scales import GroupScales, Scale, scaled
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
-from structpred.core.own_code import asked_parts, blamed
+from structpred.core.own_code import asked, asked_parts, blamed, of_sample
 from structpred.core.packing import argmax_batch, argmax_bound_batch, check_finite, checked_labels, marginals_batch
 from structpred.core.stand_ins import stand_in
 from structpred.core.types import Floats, Integers
@@ -210,7 +209,10 @@ class Inference:
         except Exception:
             for i, shape in zip(range(first, last), shapes, strict=True):  # one by one, to say which sample it is
                 own = scores[places[i - first] : places[i - first + 1]]
-                _named(i, self.oracle, "argmax", call, own, np.array([0, len(own)]), [shape])
+                try:
+                    call(own, np.array([0, len(own)]), [shape])
+                except Exception as error:
+                    raise of_sample(error, i, self.oracle, "argmax") from error
             raise
 
     def decode(self, w: Vector, fixed: Fixed | None = None) -> tuple[Labels, Integers]:
@@ -260,13 +262,10 @@ class Inference:
         if len(scores) and scores.min() <= 0.5 * FORBIDDEN:
             for i in range(first, last):
                 k = i - first
-                parts = _called(i, self.oracle, "parts", labels[ends[k] : ends[k + 1]], self.shapes[i])
-                self._check_possible(i, scores[places[k] : places[k + 1]][parts])
+                parts = asked(i, self.oracle, "parts", labels[ends[k] : ends[k + 1]], self.shapes[i])
+                if len(parts) and scores[places[k] : places[k + 1]][parts].min() <= 0.5 * FORBIDDEN:
+                    raise InfeasibleError(f"sample {i}: no {self.oracle.output} satisfies the constraints")
         return labels, ends
-
-    def _check_possible(self, i: int, own: Floats) -> None:
-        if len(own) and own.min() <= 0.5 * FORBIDDEN:
-            raise InfeasibleError(f"sample {i}: no {self.oracle.output} satisfies the constraints")
 
     def outputs(self, w: Vector, fixed: Fixed | None = None) -> list[Labels]:
         """The best output of every instance, one array each; `fixed` as for `decode`."""
@@ -283,7 +282,7 @@ class Inference:
             log_z, mu = self.oracle.marginals(scores, self.shapes[i])  # type: ignore[attr-defined]
             return float(log_z), mu
         except Exception as error:
-            raise _naming(error, i, self.oracle, "marginals") from error
+            raise of_sample(error, i, self.oracle, "marginals") from error
 
     def sums_of_block(self, scores: Scores, first: int, last: int, places: Integers) -> tuple[Floats, Floats]:
         """(log partition functions, expected part counts, flat) of a block; what is raised names the sample."""
@@ -310,14 +309,19 @@ class Inference:
     def kbest(self, w: Vector, k: int) -> Iterator[list[tuple[Labels, float]]]:
         """The k best outputs of each instance with their scores, best first; the oracle must have `kbest`."""
         for i, (theta, shape) in enumerate(zip(self.part_scores(w), self.shapes, strict=True)):
-            best = _called(i, self.oracle, "kbest", theta, shape, k)
-            yield [(labels, float(theta[_called(i, self.oracle, "parts", labels, shape)].sum())) for labels in best]
+            best = asked(i, self.oracle, "kbest", theta, shape, k)
+            yield [(labels, float(theta[asked(i, self.oracle, "parts", labels, shape)].sum())) for labels in best]
 
 
 def part_scores(features: FeatureMap, w: Vector, i: int, scale: Scale = 1.0) -> Scores:
     """Part scores of instance i at the weights scale * w, fixed scores included; errors name the sample."""
     try:
-        theta = _group_scores(features, w, scale, i) if isinstance(scale, GroupScales) else features.scores(w, i)
+        if not isinstance(scale, GroupScales):
+            theta = features.scores(w, i)
+        elif (own := stand_in(features, "group_scores", ("scores", "n_parts"))) is not None:  # makes no copy of all weights
+            theta = own(w, scale, i)
+        else:
+            theta = features.scores(scaled(w, scale), i)
         fixed = features.fixed_scores(i)
     except Exception as error:
         raise blamed(error, i, features, "scores") from error
@@ -333,30 +337,3 @@ def part_scores(features: FeatureMap, w: Vector, i: int, scale: Scale = 1.0) -> 
     if np.count_nonzero(np.isfinite(theta)) < len(theta):  # faster than all() for a few numbers
         check_finite(theta, np.array([0, len(theta)]), first=i)
     return theta
-
-
-def _group_scores(features: FeatureMap, w: Vector, scales: GroupScales, i: int) -> Scores:
-    """theta of instance i at the weights scales * w: by a map's own `group_scores`, which makes no copy of all weights."""
-    if (own := stand_in(features, "group_scores", ("scores", "n_parts"))) is not None:
-        return cast(Scores, own(w, scales, i))
-    return features.scores(scaled(w, scales), i)
-
-
-def _called(i: int, thing: Any, method: str, *arguments: Any) -> Any:
-    """thing.method(*arguments) for sample i; what it raises names the sample."""
-    return _named(i, thing, method, getattr(thing, method), *arguments)
-
-
-def _named(i: int, thing: object, method: str, call: Callable[..., Any], *arguments: Any) -> Any:
-    try:
-        return call(*arguments)
-    except Exception as error:
-        raise _naming(error, i, thing, method) from error
-
-
-def _naming(error: Exception, i: int, thing: object, method: str) -> Exception:
-    """What to raise for what `thing.method` raised at sample i: it names the sample."""
-    if isinstance(error, OracleError | InfeasibleError | DataError):
-        text = re.sub(r"^sample \d+: ", "", str(error))  # a batch of one counts from 0
-        return type(error)(f"sample {i}: {text}")
-    return blamed(error, i, thing, method)

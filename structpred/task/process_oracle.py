@@ -11,7 +11,7 @@ from structpred.core.packing import checked_labels
 from structpred.core.types import Integers
 from structpred.errors import StructpredError
 from structpred.runtime.processes import Processes
-from structpred.runtime.ranges import ends_of
+from structpred.runtime.ranges import packed
 from structpred.runtime.threads import checked_jobs, split_evenly
 
 #: pieces of a batch for each process: all end at about the same time
@@ -90,11 +90,11 @@ class ProcessOracle(Oracle):
 
     def argmax_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Labels, Integers]:
         """argmax of each instance, in all processes."""
-        return _flat(self._asked("argmax", scores, offsets, shapes))
+        return packed(self._asked("argmax", scores, offsets, shapes))
 
     def _bounds(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Labels, Integers, Scores]:
         found = self._asked("argmax_bound", scores, offsets, shapes)
-        return *_flat([labels for labels, _ in found]), np.array([bound for _, bound in found], dtype=np.float64)
+        return *packed([labels for labels, _ in found]), np.array([bound for _, bound in found], dtype=np.float64)
 
     def _sums(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Scores, Scores]:
         found = self._asked("marginals", scores, offsets, shapes)
@@ -128,8 +128,3 @@ def answers(oracle: Any, method: str, scores: Scores, offsets: Integers, shapes:
         except Exception as error:
             raise blamed(error, first + k, oracle, method) from error
     return found
-
-
-def _flat(labels: Sequence[Labels]) -> tuple[Labels, Integers]:
-    ends = ends_of(np.array([len(own) for own in labels], dtype=np.int64))
-    return np.concatenate([np.empty(0, np.int64), *labels]), ends

@@ -11,7 +11,7 @@ from structpred.core.oracle import Labels, Oracle, Shape
 from structpred.core.packing import argmax_batch, check_finite, has_points, parts_batch, points_batch
 from structpred.core.types import Floats, Integers
 from structpred.errors import DataError, ParameterError
-from structpred.runtime.ranges import ends_of
+from structpred.runtime.ranges import ends_of, packed
 
 #: one number a part: an array (n, p), or an array for each instance
 Numbers = npt.ArrayLike | Sequence[npt.ArrayLike]
@@ -99,5 +99,4 @@ def regrets(truth: PartScores, decisions: tuple[Labels, Integers]) -> Regrets:
 
 def packed_labels(outputs: Sequence[npt.ArrayLike]) -> tuple[Labels, Integers]:
     """(flat labels, label offsets) of a list of labels."""
-    rows = [np.asarray(labels, dtype=np.int64) for labels in outputs]
-    return np.concatenate([np.empty(0, np.int64), *rows]), ends_of(np.array([len(row) for row in rows], dtype=np.int64))
+    return packed([np.asarray(labels, dtype=np.int64) for labels in outputs])

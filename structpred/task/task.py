@@ -22,7 +22,7 @@ from structpred.core.requirements import require
 from structpred.core.sparse import SparseVector
 from structpred.core.weights import Vector
 from structpred.errors import DataError
-from structpred.runtime.ranges import ends_of
+from structpred.runtime.ranges import packed
 from structpred.task.fast.part_steps import steps_of
 from structpred.task.inference import Inference
 from structpred.task.instance_subset import checked_rows
@@ -138,8 +138,7 @@ class Task:
     def __getstate__(self) -> dict[str, Any]:
         """Without working memory, which is made again."""
         kept = {k: value for k, value in self.__dict__.items() if k not in ("steps", "parts")}
-        flat, lengths = np.concatenate([*self.parts, np.empty(0, np.int64)]), [len(parts) for parts in self.parts]
-        return {**kept, "_parts": (flat, ends_of(np.array(lengths, dtype=np.int64)))}
+        return {**kept, "_parts": packed(self.parts)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Make the working memory again."""

@@ -21,7 +21,7 @@ from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector, Weights
 from structpred.errors import ParameterError
 from structpred.objectives.margin import LatentHinge
-from structpred.runtime.ranges import ends_of
+from structpred.runtime.ranges import packed
 from structpred.task.partial_task import PartialTask, is_partial
 from structpred.trainers.problem import ByInner, Problem, Surrogate, Trainer, once_per_problem
 from structpred.trainers.states import COUNT, Values
@@ -131,7 +131,7 @@ class CCCP(ByInner, Trainer):
 
     def init_state(self, problem: Problem) -> CCCPState:
         """Zero weights, and the completions that belong to them."""
-        labels, ends = _flat(_partial(problem).labels)
+        labels, ends = packed(_partial(problem).labels)
         zero = Weights.zeros(problem.task.dim, problem.task.dtype, averaged=True)
         first = FirstWeights(zero.v, zero.u, zero.mass, zero.scaled_mass)
         inner = self.trainer.init_state(_round_problem(problem, _partial(problem).labels))
@@ -193,7 +193,7 @@ class CCCP(ByInner, Trainer):
     def _next_round(self, problem: Problem, state: CCCPState, outputs: list[Labels]) -> CCCPState:
         """Line 5: minimise the convex function of these outputs, from where the trainer can begin."""
         rows = [i for i, (y, h) in enumerate(zip(state.outputs(), outputs, strict=True)) if not np.array_equal(y, h)]
-        labels, ends = _flat(outputs) if rows else (state.labels, state.ends)
+        labels, ends = packed(outputs) if rows else (state.labels, state.ends)
         present = _present(problem, state._replace(labels=labels, ends=ends))
         inner = self.trainer.relabelled(present, state.inner, np.array(rows, dtype=np.int64)) if rows else state.inner
         rounds = np.array(state.rounds + 1)
@@ -231,12 +231,6 @@ def _partial(problem: Problem) -> PartialTask:
     if not is_partial(problem.task):
         raise ParameterError("CCCP: all outputs are known; take the trainer inside as it is")
     return problem.task
-
-
-def _flat(outputs: list[Labels]) -> tuple[Integers, Integers]:
-    """Outputs as a flat array, and where each begins."""
-    lengths = np.array([len(y) for y in outputs], dtype=np.int64)
-    return np.concatenate([np.empty(0, np.int64), *outputs]), ends_of(lengths)
 
 
 @once_per_problem

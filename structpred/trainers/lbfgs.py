@@ -164,7 +164,8 @@ class LBFGS(Trainer):
         if slope >= 0.0 or state.stuck:
             state.stuck[...] = 1
             return state, False
-        step = self._first_step(state, slopes)
+        # a whole step as soon as anything is known of the curvature
+        step = 1.0 if state.pairs or len(state.scale) else min(1.0, 1.0 / max(float(np.abs(slopes).sum()), 1e-300))
         low, high = 0.0, np.inf
         good = state.w, float(state.value), state.gradient  # the point at `low`
         for trial in range(self.max_trials):
@@ -212,11 +213,6 @@ class LBFGS(Trainer):
             )
             warnings.warn(text, StructpredWarning, stacklevel=callers_level())
         return failed
-
-    def _first_step(self, state: LBFGSState, gradient: Floats) -> float:
-        """The step that is tried first: a whole one as soon as anything is known of the curvature."""
-        known = state.pairs or len(state.scale)
-        return 1.0 if known else min(1.0, 1.0 / max(float(np.abs(gradient).sum()), 1e-300))
 
     def _direction(self, state: LBFGSState, slopes: Floats) -> Floats:
         """The two-loop recursion, in place."""

@@ -100,7 +100,10 @@ class OWLQN(LBFGS):
         self, state: LBFGSState, direction: Floats, slopes: Floats, step: float, slope: float, kinks: Kinks
     ) -> tuple[Floats, float]:  # fmt: skip
         """Within the orthant, where there are kinks."""
-        z = orthant_step(state.w, direction, slopes, step, kinks) if kinks.any() else state.w + step * direction
+        z = state.w + step * direction
+        if kinks.any():  # what would change its sign becomes zero
+            orthant = np.where(state.w != 0.0, state.w, -slopes)
+            z[kinks & (z * orthant <= 0.0)] = 0.0
         return z, 1e-4 * dot(slopes, z - state.w)
 
     def _regulariser(self, problem: Problem) -> Regulariser:
@@ -163,11 +166,3 @@ class OWLQN(LBFGS):
             return {}
         _, slope = self._split(problem)[0].gradient(state.w)
         return {"dual_point": self._full(problem, slope - state.gradient / problem.lam)}
-
-
-def orthant_step(z: Floats, direction: Floats, slopes: Floats, step: float, kinks: Kinks = np.True_) -> Floats:
-    """z + step * direction; what would change its sign becomes zero, where there are kinks."""
-    moved = z + step * direction
-    orthant = np.where(z != 0.0, z, -slopes)
-    moved[kinks & (moved * orthant <= 0.0)] = 0.0
-    return moved

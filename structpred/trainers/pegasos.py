@@ -183,7 +183,12 @@ class _Rows:
             loss, costs = label_loss(problem)
             self.loss = (loss.points, loss.k, np.empty((0, 5)), np.concatenate(many.labels), costs)
         self.work = (len(self.rows[1]) + 8 * n) * self.n_labels
-        self.bounds = _bounds(problem.dual_map, problem.task.dim)
+        scale, low, high = problem.dual_map.expanded(problem.task.dim)
+        least = np.where((low == -np.inf) | (scale == 0.0), 0.0, -np.inf)
+        most = np.where((high == np.inf) | (scale == 0.0), 0.0, np.inf)
+        #: the least and the largest each weight may be, 0 or infinite; empty where all may be anything
+        some = np.isfinite(least).any() or np.isfinite(most).any()
+        self.bounds = (least, most) if some else (np.empty(0), np.empty(0))
 
     @cached_property
     def radius(self) -> float:
@@ -214,14 +219,6 @@ class _Rows:
             touched += kernels.apply_batch(fixed, t, batch, z, table, u, state.numbers)
             kernels.include(t, halves, table, u, before, state.numbers)
         return touched
-
-
-def _bounds(dual_map: DualMap, dim: int) -> tuple[Floats, Floats]:
-    """The least and the largest each weight may be, 0 or infinite; empty where all may be anything."""
-    scale, low, high = dual_map.expanded(dim)
-    least = np.where((low == -np.inf) | (scale == 0.0), 0.0, -np.inf)
-    most = np.where((high == np.inf) | (scale == 0.0), 0.0, np.inf)
-    return (least, most) if np.isfinite(least).any() or np.isfinite(most).any() else (np.empty(0), np.empty(0))
 
 
 _rows = once_per_problem(_Rows)

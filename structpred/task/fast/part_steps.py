@@ -86,16 +86,12 @@ class PartSteps(PlainSteps):
             self.costs.of(0)  # all are written before threads ask for them
         return self.inference.in_blocks(call, start, stop, self._jobs(self.inference.batch_method, "parts_batch"))
 
-    def _costs_of(self, first: int, last: int, places: Integers) -> tuple[Floats, Floats]:
-        """(constants, part costs, flat) of a block."""
-        if self.grid is None:
-            return self.costs.block(first, last)
-        out = np.zeros(places[-1])
-        kernels().add_grid(self.grid, first, last, places, 1.0, out)
-        return np.zeros(last - first), out
-
     def _block(self, w: Vector, loss_weight: float, first: int, last: int, places: Integers) -> Block:
-        constants, costs = self._costs_of(first, last, places)
+        if self.grid is None:
+            constants, costs = self.costs.block(first, last)
+        else:
+            constants, costs = np.zeros(last - first), np.zeros(places[-1])
+            kernels().add_grid(self.grid, first, last, places, 1.0, costs)
         scores = self.inference.score_block(w, 1.0, first, last, places)
         scores += loss_weight * costs
         labels, label_ends, bounds = self.inference.best_of_block(scores, first, last, places)

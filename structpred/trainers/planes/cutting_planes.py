@@ -63,7 +63,10 @@ class Sweep(NamedTuple):
         tolerance = max(0.1 * precision * share, 0.02 * max(cuts, default=0.0))
         with may_be_abandoned():
             master = self.master.add(new, problem.task.dim).solve(problem.lam, tolerance)
-        best, primal = self._best(problem)
+        best, primal = self.best, float(self.primal)
+        reached = problem.lam * problem.regulariser.value(self.w) + float(self.hinge)
+        if self.visited == len(problem.task) and reached < primal:  # the sweep was whole
+            best, primal = self.w.copy(), reached
         dual = max(float(self.dual), master.dual(problem.lam))
         solution = cast(Vector, master.weights(problem.lam, problem.task.dim).astype(problem.task.dtype))
         return Sweep(master, solution, best, np.array(primal), np.array(dual), np.array(0.0), np.array(0))
@@ -71,13 +74,6 @@ class Sweep(NamedTuple):
     def pruned(self, max_idle: int) -> "Sweep":
         """Without the planes that had no weight in the last `max_idle` solutions."""
         return self._replace(master=self.master.pruned(max_idle))
-
-    def _best(self, problem: Problem) -> tuple[Vector, float]:
-        """The best weights and their objective, those of this sweep among them if it was whole."""
-        primal = problem.lam * problem.regulariser.value(self.w) + float(self.hinge)
-        if self.visited == len(problem.task) and primal < self.primal:
-            return self.w.copy(), primal
-        return self.best, float(self.primal)
 
 
 class CuttingPlanes(Trainer):
