@@ -14,15 +14,12 @@ from structpred.runtime.lazy_names import lazy_names
 from structpred.runtime.moved import leave_behind
 
 if TYPE_CHECKING:
-    from structpred.contracts.callbacks import check_callbacks
     from structpred.contracts.checks import check_feature_map, check_oracle
     from structpred.contracts.losses import check_loss
     from structpred.contracts.projections import check_projection, check_prox
     from structpred.contracts.regularisers import check_regulariser
-    from structpred.contracts.scalar_losses import check_scalar_loss
-    from structpred.contracts.score_losses import check_layer, check_score_loss
-    from structpred.contracts.surrogates import check_surrogate
-    from structpred.contracts.trainers import check_trainer
+    from structpred.contracts.score_losses import check_layer, check_scalar_loss, check_score_loss
+    from structpred.contracts.training import check_callbacks, check_surrogate, check_trainer
     from structpred.core.feature_map import FeatureMap
     from structpred.core.instances import Instance
     from structpred.core.oracle import Oracle
@@ -41,15 +38,12 @@ __all__ = [
 logging.getLogger("structpred").addHandler(logging.NullHandler())
 
 _FILES = {
-    "contracts.callbacks": ("check_callbacks",),
     "contracts.checks": ("check_feature_map", "check_oracle"),
     "contracts.losses": ("check_loss",),
     "contracts.projections": ("check_projection", "check_prox"),
     "contracts.regularisers": ("check_regulariser",),
-    "contracts.scalar_losses": ("check_scalar_loss",),
-    "contracts.score_losses": ("check_layer", "check_score_loss"),
-    "contracts.surrogates": ("check_surrogate",),
-    "contracts.trainers": ("check_trainer",),
+    "contracts.score_losses": ("check_layer", "check_scalar_loss", "check_score_loss"),
+    "contracts.training": ("check_callbacks", "check_surrogate", "check_trainer"),
     "task.callback_task": ("CallbackTask",),
     "core.feature_map": ("FeatureMap",),
     "core.instances": ("Instance",),

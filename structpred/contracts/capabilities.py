@@ -7,7 +7,7 @@ import numpy as np
 
 from structpred.contracts.engine import Examiner, Space, brief, place, tolerance
 from structpred.contracts.marginals import examine_cliques, examine_marginals
-from structpred.contracts.scores import NEGATIVE, OFFSET, POSITIVE, Answer, ShapeCase
+from structpred.contracts.maximum import NEGATIVE, OFFSET, POSITIVE, Answer, ShapeCase
 from structpred.core.oracle import Labels, Scores
 from structpred.core.types import Floats
 from structpred.errors import OracleError

@@ -352,21 +352,18 @@ class OracleReport(Report):
         return f"{super().__str__()}\n  argmax takes {1e6 * self.argmax_seconds:.0f} CPU microseconds on these shapes (median)"
 
 
-def raise_if_broken(examiner: Examiner, error: type[StructpredError]) -> None:
-    """Raise `error` if a rule is broken: one line a rule, with the place, what was expected, what came, and the likely cause."""
+def reported(examiner: Examiner, error: type[StructpredError], shapes: Iterable[Shape] = ()) -> Report:
+    """The report of what was examined on these shapes.
+
+    Raises `error` if a rule is broken: one line a rule, with the place, what was expected, what came, and the likely cause.
+    """
     if not examiner.broken:
-        return
+        return Report(examiner.name, tuple(shapes), dict(examiner.checked), examiner.skipped)
     lines = [f"{examiner.name} breaks {len(examiner.broken)} of the rules of its contract:"]
     for rule, case in examiner.broken.items():
         often = f" ({case.times} times in all)" if case.times > 1 else ""
         lines.append(f"- {rule}, at {case.where}{often}: expected {case.expected}; got {case.came}. Likely cause: {case.cause}.")
     raise error("\n".join(lines))
-
-
-def reported(examiner: Examiner, error: type[StructpredError], shapes: Iterable[Shape] = ()) -> Report:
-    """The report of what was examined on these shapes; `error` for the rules that were found broken."""
-    raise_if_broken(examiner, error)
-    return Report(examiner.name, tuple(shapes), dict(examiner.checked), examiner.skipped)
 
 
 def examined(

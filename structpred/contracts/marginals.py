@@ -3,7 +3,7 @@
 import numpy as np
 
 from structpred.contracts.engine import Examiner, Space, place, tolerance
-from structpred.contracts.scores import HUGE, RANDOM, TIES, Answer
+from structpred.contracts.maximum import HUGE, RANDOM, TIES, Answer
 from structpred.core.oracle import Scores
 from structpred.core.types import Floats
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.contracts.engine import Examiner, Space, brief, enumerated, place, pooled
-from structpred.contracts.scores import HUGE, TIES, ZERO, Answer, ShapeCase, directed_scores, plain_scores
+from structpred.contracts.maximum import HUGE, TIES, ZERO, Answer, ShapeCase, directed_scores, plain_scores
 from structpred.core.oracle import Labels, Scores, Shape
 from structpred.core.types import Floats
 from structpred.errors import OracleError

@@ -9,7 +9,6 @@ leave_behind(
         "structpred.runtime": ("discovery",),
         "structpred.task": (
             "added_scores:instance_subset",
-            "augmented",
             "callback_task",
             "function_space",
             "inference",
@@ -23,6 +22,7 @@ leave_behind(
             "terms",
             "two_ways:score_consistency",
         ),
+        "structpred.layers": ("augmented:surrogates",),
         "structpred.task.fast": ("marginal_blocks", "moves:update_rules", "part_steps", "welds"),
         "structpred.trainers.blocks": ("part_identity:corner_spaces",),
         "structpred.text": ("markup", "suggestions", "tables"),

@@ -37,8 +37,7 @@ from structpred.trainers.mixing import ParameterMixing
 from structpred.trainers.names import can_minimise, require_before_data, require_surrogate, trainers
 from structpred.trainers.oeg import OnlineEG
 from structpred.trainers.problem import Problem, Surrogate, Trainer
-from structpred.trainers.shards.rounds import RoundAlgorithm
-from structpred.trainers.shards.sharded import ShardedTrainer
+from structpred.trainers.shards.rounds import RoundAlgorithm, ShardedTrainer
 from structpred.trainers.warm_start import WarmStart
 
 log = logging.getLogger("structpred.distributed")

@@ -21,8 +21,7 @@ from structpred.runtime.interrupts import may_be_abandoned
 from structpred.task.steps import Step, TaskLike, Terms
 from structpred.task.terms import running_sum
 from structpred.trainers.problem import ByInner, Problem, Surrogate, Trainer
-from structpred.trainers.shards.rounds import round_size
-from structpred.trainers.shards.sharded import ShardedTrainer
+from structpred.trainers.shards.rounds import ShardedTrainer, round_size
 from structpred.trainers.states import COUNT, Values
 
 

@@ -21,9 +21,9 @@ from structpred.objectives.regularisers.mkl import MKL
 from structpred.oracles.chain import ChainOracle
 from structpred.task.function_space import Gram
 from structpred.task.task import Task
-from structpred.trainers.blocks.function_weights import FunctionNorms
 from structpred.trainers.function_corrective import FunctionCorrective
 from structpred.trainers.loop import RunSettings, train
+from structpred.trainers.online.grouped_weights import FunctionNorms
 from structpred.trainers.problem import Problem, Trainer
 from structpred.trainers.proximal import OnlineProximal, best_rate
 

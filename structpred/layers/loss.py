@@ -225,21 +225,6 @@ class Loss(OfScores, ABC):
                 )
             theta, true_scores = -batch.flat(theta, "cost"), -batch.flat(true_costs, "true cost")
         full = batch.full(theta)
-        given = self._given(batch, gold, true_scores, costs, pool, ids, step)
-        found = self.terms(batch, full, given)
-        if self.nonnegative:
-            self._refuse_negative(batch, full if found.scores is None else found.scores, found, given)
-        decisions, bend = found.decisions, found.curvature
-        return LossRecord(
-            found.values, batch.masked(sign * found.gradient), found.gap,
-            (lambda: batch.best(full).outputs) if decisions is None else (lambda: decisions), found.flips,
-            None if bend is None else (lambda v: batch.masked(bend(batch.masked(batch.flat(v, "gradient"))))),
-        )  # fmt: skip
-
-    def _given(
-        self, batch: Scores, gold: Gold | None, true_scores: npt.ArrayLike | None, costs: npt.ArrayLike | None,
-        pool: Sequence[Sequence[Labels]] | None, ids: Sequence[int] | Integers | None, step: int,
-    ) -> Given:  # fmt: skip
         truth = None if true_scores is None else batch.flat(true_scores, "true score")
         ell = None if costs is None else batch.flat(costs, "part cost")
         for name, value in (("true_scores", truth), ("costs", ell)):
@@ -257,7 +242,16 @@ class Loss(OfScores, ABC):
             target = self._solved(batch, truth, names if ids is not None else None)
         if pool is not None and len(pool) != len(batch):
             raise DataError(f"expected one pool of outputs an instance, {len(batch)}, got {len(pool)}")
-        return Given(target, truth, ell, pool, names, ids is not None, checked_count(step, "step", 0))
+        given = Given(target, truth, ell, pool, names, ids is not None, checked_count(step, "step", 0))
+        found = self.terms(batch, full, given)
+        if self.nonnegative:
+            self._refuse_negative(batch, full if found.scores is None else found.scores, found, given)
+        decisions, bend = found.decisions, found.curvature
+        return LossRecord(
+            found.values, batch.masked(sign * found.gradient), found.gap,
+            (lambda: batch.best(full).outputs) if decisions is None else (lambda: decisions), found.flips,
+            None if bend is None else (lambda v: batch.masked(bend(batch.masked(batch.flat(v, "gradient"))))),
+        )  # fmt: skip
 
     def _solved(self, batch: Scores, truth: Floats, ids: Integers | None) -> Floats:
         """Part counts of the best outputs at the true scores; solved once for an id and its scores."""

@@ -2,12 +2,14 @@
 
 from abc import abstractmethod
 from typing import cast
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from structpred.core.group_scales import Scale
 from structpred.core.oracle import Oracle
 from structpred.core.own_code import renumbered
+from structpred.core.stand_ins import stand_in
 from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 from structpred.errors import DataError, InfeasibleError, MissingCapabilityError, OracleError, ParameterError
@@ -17,11 +19,28 @@ from structpred.layers.perturbed import PerturbedLoss
 from structpred.layers.pools import PoolLoss
 from structpred.layers.record import Scores
 from structpred.layers.sparsemap import SparseMAPLoss
-from structpred.task.augmented import augmented
 from structpred.task.fast.part_steps import adjoint_block
+from structpred.task.inference import Inference
 from structpred.task.steps import Step, TaskLike
 from structpred.task.task import Task
 from structpred.task.terms import SmoothSurrogate
+
+_kept: "WeakKeyDictionary[Task, dict[float, Task | None]]" = WeakKeyDictionary()
+
+
+def augmented(task: Task, loss_weight: float) -> Task | None:
+    """The task with `loss_weight` times the part costs as fixed scores, made once; None where its features have no `with_scores`.
+
+    With the scores theta_i = Psi_i w it has theta_i + loss_weight ell_i.
+    """
+    kept = _kept.setdefault(task, {})
+    if loss_weight not in kept:
+        add = stand_in(task.features, "with_scores", ("scores", "fixed_scores", "n_parts"))
+        features = None if add is None else add([loss_weight * task.costs(i)[1] for i in range(len(task))])
+        kept[loss_weight] = None if features is None else task.over(Inference(
+            features, task.oracle, task.shapes, n_jobs=task.n_jobs, compiled=task.inference.compiled
+        ))  # fmt: skip
+    return kept[loss_weight]
 
 
 class ScoreSurrogate(SmoothSurrogate):

@@ -96,9 +96,9 @@ def marked(result: Result, checked: bool | None) -> Result:
 
 def _check(name: str, *args: Any, **options: Any) -> None:
     """Call a contract check; imported here, so that programs without components of their own do not import it."""
-    from structpred.contracts import checks, losses, regularisers, scalar_losses, score_losses, surrogates, trainers
+    from structpred.contracts import checks, losses, regularisers, score_losses, training
 
-    places = (checks, losses, regularisers, scalar_losses, score_losses, surrogates, trainers)
+    places = (checks, losses, regularisers, score_losses, training)
     next(check for place in places if (check := vars(place).get(f"check_{name}")))(*args, **options)
 
 

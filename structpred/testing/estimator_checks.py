@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from structpred.errors import EstimatorCheckError, ParameterError, StructpredWarning
-from structpred.testing import behaviour_checks, input_checks, interface_checks
+from structpred.testing import input_checks, interface_checks
 from structpred.testing.check_cases import DoesNotApplyError
 
-_GROUPS = (interface_checks, behaviour_checks, input_checks)
+_GROUPS = (interface_checks, input_checks)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Checks of what scikit-learn's tools rely on: parameters, clones, texts, tags, copies."""
+"""Checks of what scikit-learn's tools rely on (parameters, clones, texts, tags, copies), and of what estimators learn and say."""
 
 import inspect
 import pickle
@@ -8,7 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from structpred.testing.check_cases import DoesNotApplyError, error_of, expect, fitted, fresh, needs_method, numbers, same_model
+from structpred.testing.check_cases import (
+    DoesNotApplyError,
+    error_of,
+    expect,
+    fitted,
+    fresh,
+    needs_fit_argument,
+    needs_method,
+    numbers,
+    same,
+    same_model,
+)
 
 
 def check_no_attributes_set_in_init(estimator: Any) -> None:
@@ -158,3 +169,162 @@ def check_weights_are_finite(estimator: Any) -> None:
     made = fitted(estimator)
     needs_method(made, "coef_")
     expect(np.isfinite(made.coef_).all(), "there are weights that are not finite")
+
+
+def check_fit_idempotent(estimator: Any) -> None:
+    """A second fit to the same data gives the same model."""
+    X, y = numbers()
+    made = fitted(estimator, X, y)
+    expect(same_model(fitted(estimator, X, y), made.fit(X, y), X), "the second fit gave another model")
+
+
+def check_fit_forgets_earlier_data(estimator: Any) -> None:
+    """A fit after a fit to other data gives what a fit alone gives."""
+    X, y = numbers(seed=3)
+    made = fitted(estimator).fit(X, y)
+    expect(same_model(fitted(estimator, X, y), made, X), "something of the earlier data is left")
+
+
+def check_determinism(estimator: Any) -> None:
+    """With the same seed the model is the same; a global seed does not matter."""
+    settings = {"random_state": 7} if "random_state" in estimator.get_params(deep=False) else {}
+    X, y = numbers()
+    one = fresh(estimator, **settings).fit(X, y)
+    # the legacy generator, which is what must not matter
+    state = np.random.get_state()  # noqa: NPY002
+    np.random.seed(123)  # noqa: NPY002
+    try:
+        other = fresh(estimator, **settings).fit(X, y)
+    finally:
+        np.random.set_state(state)  # noqa: NPY002
+    expect(same_model(one, other, X), "two fits gave two models")
+
+
+def check_n_jobs(estimator: Any) -> None:
+    """The model and the predictions do not depend on n_jobs."""
+    if "n_jobs" not in estimator.get_params(deep=False):
+        raise DoesNotApplyError("there is no parameter n_jobs")
+    X, y = numbers(40)
+    one, two = (fresh(estimator, n_jobs=n).fit(X, y) for n in (1, 2))
+    expect(same_model(one, two, X), "two threads gave another model than one")
+
+
+def check_score(estimator: Any) -> None:
+    """Score is a float in [0, 1], and it is 1 where the labels are the predicted ones."""
+    X, y = numbers()
+    made = fitted(estimator, X, y)
+    expect(isinstance(made.score(X, y), float), "score is not a float")
+    expect(0.0 <= made.score(X, y) <= 1.0, f"score is {made.score(X, y)}")
+    expect(made.score(X, made.predict(X)) == 1.0, "the score of the predictions themselves is not 1")
+
+
+def check_learns(estimator: Any) -> None:
+    """On separable data the score on the training data is well above guessing."""
+    X, y = numbers(60)
+    score = fitted(estimator, X, y).score(X, y)
+    expect(score > 0.5, f"the score on the training data is {score:.2f}; guessing gives 0.33")
+
+
+def check_methods_sample_order_invariance(estimator: Any) -> None:
+    """Predictions do not depend on the order of the samples."""
+    made, X = fitted(estimator), numbers(seed=1)[0]
+    expect(same(made.predict(X[::-1])[::-1], made.predict(X)), "another order gave other labels")
+
+
+def check_methods_subset_invariance(estimator: Any) -> None:
+    """Samples one by one get the labels that they get together."""
+    made, X = fitted(estimator), numbers(seed=1)[0]
+    expect(same([made.predict([x])[0] for x in X], made.predict(X)), "alone a sample gets other labels")
+
+
+def check_predictions_fit_the_input(estimator: Any) -> None:
+    """There is one label per token, each of them a label of the training data; no samples give no predictions."""
+    X, y = numbers()
+    made = fitted(estimator, X, y)
+    found = made.predict(X)
+    expect([len(labels) for labels in found] == [len(x) for x in X], "the lengths are not those of X")
+    expect(
+        {label for labels in found for label in labels} <= {label for labels in y for label in labels},
+        "there are labels that y does not have",
+    )
+    expect(len(made.predict([])) == 0, "no samples gave predictions")
+
+
+def check_classifiers_str_labels(estimator: Any) -> None:
+    """Strings come back as strings, whole and unchanged."""
+    names = {"A": "a", "B": "B-LOCATION", "C": "naïve label with spaces"}
+    X, y = numbers()
+    found = fitted(estimator, X, [[names[label] for label in labels] for labels in y]).predict(X)
+    expect(all(isinstance(label, str) and label in names.values() for labels in found for label in labels), "labels changed")
+
+
+def check_classifiers_int_labels(estimator: Any) -> None:
+    """Whole numbers, negative ones too, come back as whole numbers."""
+    X, y = numbers()
+    codes = [np.array([{"A": -1, "B": 0, "C": 7}[label] for label in labels]) for labels in y]
+    found = fitted(estimator, X, codes).predict(X)
+    expect(all(np.asarray(labels).dtype.kind == "i" for labels in found), "labels are not whole numbers")
+    expect({int(label) for labels in found for label in labels} <= {-1, 0, 7}, "labels changed")
+
+
+def check_classifiers_one_label(estimator: Any) -> None:
+    """Training data with one label only give that label."""
+    X, _ = numbers()
+    found = fitted(estimator, X, [["only"] * len(x) for x in X]).predict(X)
+    expect(all(label == "only" for labels in found for label in labels), "there is another label")
+
+
+def check_equal_length_sequences(estimator: Any) -> None:
+    """Sequences that happen to have equal lengths are treated as any others, also as one 3-d array."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(10, 3, 4))
+    y = X[:, :, :2].argmax(axis=2)
+    listed = fitted(estimator, list(X), [labels.tolist() for labels in y])
+    expect([len(labels) for labels in listed.predict(list(X))] == [3] * 10, "predictions have other lengths")
+    expect(same_model(listed, fitted(estimator, X, y), list(X)), "as one array they gave another model")
+
+
+def check_single_token_sequences(estimator: Any) -> None:
+    """Sequences of one token are fine."""
+    rng = np.random.default_rng(0)
+    X = [rng.normal(size=(1, 4)) for _ in range(10)]
+    found = fitted(estimator, X, [[int(x[0, 0] > 0)] for x in X]).predict(X)
+    expect([len(labels) for labels in found] == [1] * 10, "predictions have other lengths")
+
+
+def check_sample_weights_invariance(estimator: Any) -> None:
+    """Weights of 1 are not weights."""
+    needs_fit_argument(estimator, "sample_weight")
+    X, y = numbers()
+    expect(same_model(fitted(estimator, X, y), fitted(estimator, X, y, sample_weight=np.ones(len(X))), X), "it is another model")
+
+
+def check_sample_weight_equivalence(estimator: Any) -> None:
+    """A weight of 2 counts as a sample given twice: the optima agree within their certificates."""
+    needs_fit_argument(estimator, "sample_weight")
+    X, y = numbers()
+    twice = [*range(len(X)), 0, 3]
+    weights = np.bincount(twice).astype(float)
+    found = [
+        getattr(made, "certificate_", None)
+        for made in (
+            fitted(estimator, X, y, sample_weight=weights),
+            fitted(estimator, [X[i] for i in twice], [y[i] for i in twice]),
+        )
+    ]
+    bounds = [(c.dual, c.primal) for c in found if c is not None and c.primal is not None and c.dual is not None]
+    if len(bounds) < 2:
+        raise DoesNotApplyError("training gives no bounds of an optimum to compare")
+    lowest, highest = max(low for low, _ in bounds), min(high for _, high in bounds)
+    expect(lowest <= highest + 1e-6 * (1 + abs(highest)), f"one optimum is at least {lowest}, the other at most {highest}")
+
+
+def check_marginals(estimator: Any) -> None:
+    """Probabilities lie in [0, 1] and add up to 1 at each position."""
+    needs_method(estimator, "predict_marginals")
+    made = fitted(estimator)
+    if not getattr(made, "probabilistic_", getattr(getattr(made, "labeler_", None), "probabilistic_", True)):
+        raise DoesNotApplyError("the model is not probabilistic")
+    for position in [p for sequence in made.predict_marginals(numbers(seed=1)[0]) for p in sequence]:
+        values = np.array(list(position.values()) if isinstance(position, dict) else position)
+        expect((values >= 0).all() and abs(values.sum() - 1) < 1e-6, f"the probabilities of a position are {values}")

@@ -12,13 +12,13 @@ __getattr__, __dir__ = lazy_classes(__name__, "structpred.trainers.problem:Train
 leave_behind(
     __name__,
     {
-        "structpred.trainers.blocks": ("arena", "corner_spaces", "dual_sets", "function_weights"),
-        "structpred.trainers.online": ("grouped_weights", "visits:updates"),
-        "structpred.trainers.planes": ("bundles", "cutting_planes", "master_qp", "tangents"),
-        "structpred.trainers.rows": ("column_ascent", "label_ascent"),
-        "structpred.trainers.running": ("bounds", "checkpoints", "own_trainers", "progress", "stream"),
-        "structpred.trainers.shards": ("rounds", "sharded"),
-        __name__: ("inner:problem", "power_iteration:pragam"),
+        "structpred.trainers.blocks": ("arena", "corner_spaces", "dual_sets"),
+        "structpred.trainers.online": ("function_weights:grouped_weights", "grouped_weights", "visits:updates"),
+        "structpred.trainers.planes": ("bundles", "cutting_planes", "master_qp"),
+        "structpred.trainers.rows": ("column_ascent:label_ascent", "label_ascent"),
+        "structpred.trainers.running": ("bounds", "checkpoints", "own_trainers:bounds", "progress", "stream"),
+        "structpred.trainers.shards": ("rounds", "sharded:rounds"),
+        __name__: ("inner:problem", "power_iteration:pragam", "tangents:lbfgs"),
         "structpred.models": ("pruning:groups",),
     },
 )

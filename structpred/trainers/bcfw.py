@@ -10,12 +10,13 @@ same lines serve every task; they do not depend on the dual map, whose scales ma
 """
 
 from dataclasses import replace
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from structpred.core.regulariser import DualMap, Regulariser
+from structpred.core.sparse import SparseVector
 from structpred.core.types import Floats
 from structpred.core.weights import Vector, Weights
 from structpred.runtime.lazy_names import later
@@ -134,14 +135,10 @@ class BCFW(Trainer):
         """Where the regulariser adapts its scales: those of the next pass, and the weights that belong to the same blocks."""
         if not problem.regulariser.adapts:
             return state
-        dual_map, weights = problem.dual_map, state.weights
-        u = np.concatenate([piece.copy() for piece in state.blocks.pieces_of_sum(problem.task.dim)])
-        scale, memory = problem.regulariser.rescale(state.scale, state.memory, dual_map.squares([u]))
-        w = dual_map._replace(scale=scale).weights(u)
-        if self.averaged:
-            weights.u[:] += float(weights.scaled_mass) * (w - weights.v)
-        weights.v[:] = w
-        return state._replace(scale=scale, memory=memory, point=u if len(state.point) else state.point)
+        found: BCFWState = rescaled(
+            problem, state, np.concatenate([piece.copy() for piece in state.blocks.pieces_of_sum(problem.task.dim)])
+        )
+        return found
 
     def relabelled(self, problem: Problem, state: BCFWState, rows: npt.NDArray[np.int64]) -> BCFWState:
         """The blocks of these instances begin at the new truth, the others stay: they are as feasible as before."""
@@ -214,6 +211,25 @@ class BCFW(Trainer):
     def report(self, problem: Problem, state: BCFWState) -> dict[str, Floats]:
         """dual_point: u, where w is not linear in it."""
         return {"dual_point": state.point} if len(state.point) else {}
+
+
+def rescaled(problem: Problem, state: Any, u: Floats) -> Any:
+    """The state with the scales of the next pass, and the weights that belong to its dual point u under them."""
+    dual_map, weights = problem.dual_map, state.weights
+    scale, memory = problem.regulariser.rescale(state.scale, state.memory, dual_map.squares([u]))
+    w = dual_map._replace(scale=scale).weights(u)
+    if len(weights.u):
+        weights.u[:] += float(weights.scaled_mass) * (w - weights.v)
+    weights.v[:] = w
+    return state._replace(scale=scale, memory=memory, point=u if len(state.point) else state.point)
+
+
+def moved(state: Any, psi: SparseVector, factor: float, dual_map: DualMap, scale: Floats) -> Floats:
+    """The changes of v that go with a step of the state's `point` along psi, which is made here."""
+    changes = np.empty(len(psi.values))
+    arrays = (dual_map.ends, scale, dual_map.low, dual_map.high)
+    _kernels().move_point(state.point, state.weights.v, arrays, psi.indices, psi.values, factor, changes)
+    return changes
 
 
 class _Curved(Regulariser):

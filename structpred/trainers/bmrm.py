@@ -6,8 +6,7 @@ from structpred.core.sparse import SparseVector
 from structpred.core.types import Floats
 from structpred.errors import ParameterError
 from structpred.trainers.planes.bundles import Bundle, BundleMethod, Plane
-from structpred.trainers.planes.mapped_master import MappedMaster, dual_point, empty_master
-from structpred.trainers.planes.master_qp import Master
+from structpred.trainers.planes.master_qp import MappedMaster, Master, dual_point, empty_master
 from structpred.trainers.problem import Problem
 
 

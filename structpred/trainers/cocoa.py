@@ -23,8 +23,7 @@ from structpred.task.terms import running_sum
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.online.updates import updates
 from structpred.trainers.problem import Problem, Trainer, kept
-from structpred.trainers.shards.rounds import Common, Part, Report, Totals, checked_passes, mean_change, round_order, sparse
-from structpred.trainers.shards.sharded import ShardedTrainer
+from structpred.trainers.shards import rounds
 
 #: places in the numbers that all know, and in those of a report
 LOSS, ETA, MASS = range(3)
@@ -51,7 +50,7 @@ class CoCoARounds:
                 f"CoCoA: expected a trainer that keeps a dual value block by block, BCFW() or OnlineEG(), got {trainer!r}; "
                 "online trainers are mixed by ParameterMixing, without a certificate"
             )
-        self.trainer, self.sigma, self.passes = trainer, sigma, checked_passes(passes)
+        self.trainer, self.sigma, self.passes = trainer, sigma, rounds.checked_passes(passes)
 
     @property
     def solver(self) -> Any:
@@ -80,16 +79,16 @@ class CoCoARounds:
             )
         return self.sigma < n_shards
 
-    def begin(self, part: Part) -> tuple[ShardBlocks, Report]:
+    def begin(self, part: rounds.Part) -> tuple[ShardBlocks, rounds.Report]:
         """The first blocks of a shard."""
         search = self.searches(part.n_shards)
         state = self.trainer.init_state(self._local(part))
-        own, loss = sparse(self.solver.own_sum(part.problem, state)), self.solver.dual_part(part.problem, state)
+        own, loss = rounds.sparse(self.solver.own_sum(part.problem, state)), self.solver.dual_part(part.problem, state)
         rest = self._without_weights(state)
         numbers = np.array([loss, loss, 0.0, part.problem.lam])
-        return ShardBlocks(rest, _copy(rest) if search else None), Report((own,) * (1 + self.averaged), numbers)
+        return ShardBlocks(rest, _copy(rest) if search else None), rounds.Report((own,) * (1 + self.averaged), numbers)
 
-    def advance(self, part: Part, state: ShardBlocks, common: Common, t: int) -> tuple[ShardBlocks, Report]:
+    def advance(self, part: rounds.Part, state: ShardBlocks, common: rounds.Common, t: int) -> tuple[ShardBlocks, rounds.Report]:
         """Visits of the shard's instances, from w; how its sum moved."""
         problem, local, solver = part.problem, self._local(part), self.solver
         blocks, w, eta = state.now, common.vectors[0], float(common.numbers[ETA])
@@ -99,23 +98,23 @@ class CoCoARounds:
         own, loss = solver.own_sum(problem, blocks), solver.dual_part(problem, blocks)
         run = solver.begin(local, blocks, w)
         first = run.weights.v.copy() if self.averaged else None
-        for made in updates(local, self.trainer, run, round_order(part, self.trainer, local, run, self.passes, t)):
+        for made in updates(local, self.trainer, run, rounds.round_order(part, self.trainer, local, run, self.passes, t)):
             run = made.state
-        changes, mass = [sparse(solver.own_sum(problem, run) - own)], 0.0
+        changes, mass = [rounds.sparse(solver.own_sum(problem, run) - own)], 0.0
         if first is not None:
             mass = float(run.weights.mass)
-            mean = mean_change(run.weights, first, first)  # of sigma' r_k
-            changes.append(sparse(mean / self._curvature(part).expanded(len(mean))[0]))
+            mean = rounds.mean_change(run.weights, first, first)  # of sigma' r_k
+            changes.append(rounds.sparse(mean / self._curvature(part).expanded(len(mean))[0]))
         after = solver.dual_part(problem, run)
         numbers = np.array([after - loss, after, mass, problem.lam])
-        return ShardBlocks(self._without_weights(run), before), Report(tuple(changes), numbers)
+        return ShardBlocks(self._without_weights(run), before), rounds.Report(tuple(changes), numbers)
 
-    def close(self, common: Common | None, totals: Totals) -> Common:
+    def close(self, common: rounds.Common | None, totals: rounds.Totals) -> rounds.Common:
         """w plus all changes, or as much of them as the dual gains by; and the average over the rounds, by their mass."""
         changes, numbers = totals
         rise, after, mass = (running_sum(numbers[:, which]) for which in (RISE, AFTER, INCLUDED))
         if common is None:
-            return Common(changes, np.array([after, 1.0, 0.0]))
+            return rounds.Common(changes, np.array([after, 1.0, 0.0]))
         w, r = common.vectors[0], changes[0]
         eta = _step(rise, dot(w, r), dot(r, r), numbers[-1, LAM]) if self.searches(len(numbers)) else 1.0
         total = float(common.numbers[MASS]) + mass
@@ -124,13 +123,13 @@ class CoCoARounds:
             average = common.vectors[1]
             vectors.append(average + (mass / total) * (w + eta * changes[1] - average))
         loss = after if eta == 1.0 else after - (1.0 - eta) * rise  # both may be infinite: no bound
-        return Common(tuple(vectors), np.array([loss, eta, total]))
+        return rounds.Common(tuple(vectors), np.array([loss, eta, total]))
 
-    def weights(self, common: Common) -> Floats:
+    def weights(self, common: rounds.Common) -> Floats:
         """The average where there is one, else w."""
         return common.vectors[-1]
 
-    def dual(self, common: Common, lam: float) -> float:
+    def dual(self, common: rounds.Common, lam: float) -> float:
         """sum_i l_i - lam/2 |w|^2."""
         w = common.vectors[0]
         return float(common.numbers[LOSS]) - 0.5 * lam * dot(w, w)
@@ -139,7 +138,7 @@ class CoCoARounds:
         """The blocks alone, as they are kept between rounds."""
         return getattr(self.trainer, present_name(self.trainer, "without_weights", "at_rest"))(state)
 
-    def _curvature(self, part: Part) -> DualMap:
+    def _curvature(self, part: rounds.Part) -> DualMap:
         """sigma', or for each weight the share of it that the number of its shards is of theirs; one at least."""
         sigma = float(part.n_shards if self.sigma is None else self.sigma)
         if part.shards is None:
@@ -148,14 +147,14 @@ class CoCoARounds:
         ends = np.append(np.flatnonzero(np.diff(sigmas)) + 1, len(sigmas))
         return DualMap.of(ends, sigmas[ends - 1])
 
-    def _local(self, part: Part) -> Problem:
+    def _local(self, part: rounds.Part) -> Problem:
         """The problem of the shard, made once."""
         key = f"local {type(self.trainer).__name__} {self.sigma} {part.n_shards}"
         made: Problem = kept(part.problem, key, lambda: self.solver.local_problem(part.problem, self._curvature(part)))
         return made
 
 
-class CoCoA(ShardedTrainer):
+class CoCoA(rounds.ShardedTrainer):
     """Shards that are trained side by side and added up after every round, with a certified gap: CoCoA+ in one process.
 
     It is what a cluster runs, here one shard after the other, for as much time as one machine takes: to see what the number of

@@ -24,12 +24,12 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.products import dot
-from structpred.core.regulariser import DualMap
 from structpred.core.sparse import SparseVector, add_sparse
 from structpred.core.types import Floats
 from structpred.core.weights import Vector, Weights
 from structpred.errors import ParameterError
 from structpred.runtime.lazy_names import later
+from structpred.trainers.bcfw import moved, rescaled
 from structpred.trainers.blocks.arena import Arena
 from structpred.trainers.blocks.corner_spaces import Found, corner_space
 from structpred.trainers.problem import Problem, Trainer, once_per_problem
@@ -233,7 +233,7 @@ class Corrective(Trainer):
         gap, at, counts = kernels.correct(state.corners[:], state.blocks[:], i, dots, *rules)
         psi = space.lift(i, SparseVector(at, counts))
         if len(psi.indices) and len(state.point):
-            changes = _moved(state, psi, factor, problem.dual_map)
+            changes = moved(state, psi, factor, problem.dual_map, state.scale)
             kernels.add(weights, psi.indices, changes, 1.0, _PLAIN)
         elif len(psi.indices):
             kernels.add(weights, *psi, factor, self._metric(problem, state))
@@ -252,9 +252,9 @@ class Corrective(Trainer):
         else:
             total, any_moved = 0.0, False
             for i in order.tolist():
-                gap, moved = self._settle(problem, state, i, p.item(i) / lam, 0)
+                gap, changed = self._settle(problem, state, i, p.item(i) / lam, 0)
                 total += p.item(i) * gap
-                any_moved |= moved
+                any_moved |= changed
         state.cached.fill(total)
         return bool(any_moved)
 
@@ -262,14 +262,7 @@ class Corrective(Trainer):
         """Where the regulariser adapts its scales: those of the next pass, and what belongs to the same dual point under them."""
         if not problem.regulariser.adapts:
             return state
-        dual_map, weights = problem.dual_map, state.weights
-        u = self.dual_point(problem, state)
-        scale, memory = problem.regulariser.rescale(state.scale, state.memory, dual_map.squares([u]))
-        w = dual_map._replace(scale=scale).weights(u)
-        if self.averaged:
-            weights.u[:] += float(weights.scaled_mass) * (w - weights.v)
-        weights.v[:] = w
-        state = state._replace(scale=scale, memory=memory, point=u if len(state.point) else state.point)
+        state = rescaled(problem, state, self.dual_point(problem, state))
         self._multiply_all(problem, state)
         return state
 
@@ -332,16 +325,6 @@ NO_KERNEL = np.zeros((0, 0), np.float32), np.zeros((0, 2), np.int64)
 
 #: the metric of changes of the weights themselves
 _PLAIN = np.empty(0), np.array([np.iinfo(np.int64).max]), np.ones(1), *NO_KERNEL
-
-
-def _moved(state: CorrectiveState, psi: SparseVector, factor: float, dual_map: DualMap) -> Floats:
-    """The changes of w that go with a step of u along psi, which is made here."""
-    from structpred.trainers.blocks._bcfw_kernels import move_point
-
-    changes = np.empty(len(psi.values))
-    arrays = (dual_map.ends, state.scale, dual_map.low, dual_map.high)
-    move_point(state.point, state.weights.v, arrays, psi.indices, psi.values, factor, changes)
-    return changes
 
 
 def expensive(problem: Problem) -> bool:

@@ -18,8 +18,8 @@ from structpred.core.weights import Vector
 from structpred.runtime.memory import check_fits
 from structpred.task.function_space import FunctionSpace
 from structpred.task.task import Task
-from structpred.trainers.blocks.function_weights import FunctionNorms
 from structpred.trainers.corrective import Arrays, Corrective, CorrectiveState, scratch_of
+from structpred.trainers.online.grouped_weights import FunctionNorms
 from structpred.trainers.problem import Problem, once_per_problem
 
 

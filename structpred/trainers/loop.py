@@ -31,9 +31,8 @@ from structpred.runtime.standard_error import callers_level
 from structpred.trainers.names import require
 from structpred.trainers.online.updates import updates
 from structpred.trainers.problem import Problem, Trainer
-from structpred.trainers.running.bounds import Bounds, check_finite
+from structpred.trainers.running.bounds import Bounds, check_finite, data_of, is_own, judged, refuse_changed, try_step
 from structpred.trainers.running.checkpoints import Progress, claimed, load_checkpoint, save_checkpoint
-from structpred.trainers.running.own_trainers import data_of, is_own, judged, refuse_changed, try_step
 from structpred.trainers.running.progress import checked_verbose, display_of
 from structpred.trainers.states import Values, flatten, rebuild
 
@@ -129,7 +128,13 @@ class Run:
             except CheckpointError as error:
                 raise CheckpointError(f"{settings.checkpoint}: cannot resume: {error}") from error
         elif settings.start is not None:
-            self._restore(self._checked_start(settings.start))
+            if settings.start.fingerprint != self.fingerprint:
+                own = f"the state of {type(trainer).__name__} belongs to its data: start a new run for other data"
+                raise ParameterError(
+                    "cannot continue the earlier run: the data, or settings such as trainer, C, loss and random_state (a whole "
+                    f"number or None), are not the same; {'partial_fit takes new data' if trainer.online else own}"
+                )
+            self._restore(settings.start)
         self.clock, self.cpu_clock = time.perf_counter() - self.seconds, time.process_time() - self.cpu_seconds
         self.saved = time.perf_counter()
         self.display = display_of(settings.verbose, type(trainer).__name__, settings.max_iter, settings.stage)
@@ -339,18 +344,6 @@ class Run:
         named = sorted(settings.items()), sorted(surrogate.items(), key=str), self.problem.regulariser.fingerprint(), __version__
         text = repr((*named, self.problem.task.fingerprint()))
         return hashlib.sha256(text.encode()).hexdigest()
-
-    def _checked_start(self, start: Progress) -> Progress:
-        if start.fingerprint == self.fingerprint:
-            return start
-        name = type(self.trainer).__name__
-        advice = f"the state of {name} belongs to its data: start a new run for other data"
-        if self.trainer.online:
-            advice = "partial_fit takes new data"
-        raise ParameterError(
-            "cannot continue the earlier run: the data, or settings such as trainer, C, loss and random_state (a whole "
-            f"number or None), are not the same; {advice}"
-        )
 
     def _snapshot(self) -> Progress:
         self.seconds, self.cpu_seconds = time.perf_counter() - self.clock, time.process_time() - self.cpu_clock

@@ -11,18 +11,7 @@ from structpred.task.terms import running_sum
 from structpred.trainers.online.updates import updates
 from structpred.trainers.perceptron import AveragedPerceptron
 from structpred.trainers.problem import Problem, Surrogate, Trainer, once_per_problem
-from structpred.trainers.shards.rounds import (
-    Common,
-    Part,
-    Report,
-    Totals,
-    checked_passes,
-    mean_change,
-    round_order,
-    round_size,
-    sparse,
-)
-from structpred.trainers.shards.sharded import ShardedTrainer
+from structpred.trainers.shards import rounds
 
 
 class MixingRounds:
@@ -38,48 +27,48 @@ class MixingRounds:
                 f"ParameterMixing: expected an online trainer such as AveragedPerceptron(), got {trainer!r}; BCFW() and "
                 "OnlineEG() run in shards by CoCoA"
             )
-        self.trainer, self.passes = trainer, checked_passes(passes)
+        self.trainer, self.passes = trainer, rounds.checked_passes(passes)
 
-    def begin(self, part: Part) -> tuple[None, Report]:
+    def begin(self, part: rounds.Part) -> tuple[None, rounds.Report]:
         """Zero weights. ParameterError for trainers that keep more than weights."""
         state = self._state(self._local(part), np.zeros(part.problem.task.dim), 0)
         nothing = SparseVector(np.empty(0, np.int64), np.empty(0))
-        return None, Report((nothing,) * (2 if len(state.weights.u) else 1), np.zeros(1))
+        return None, rounds.Report((nothing,) * (2 if len(state.weights.u) else 1), np.zeros(1))
 
-    def advance(self, part: Part, state: None, common: Common, t: int) -> tuple[None, Report]:
+    def advance(self, part: rounds.Part, state: None, common: rounds.Common, t: int) -> tuple[None, rounds.Report]:
         """Visits of the shard's instances, from w."""
         problem, w = self._local(part), common.vectors[0]
-        steps = t * round_size(len(problem.task), self.passes)
+        steps = t * rounds.round_size(len(problem.task), self.passes)
         run = self._state(problem, w, steps)
         first_v, first_w = run.weights.v.copy(), run.weights.current().astype(np.float64)
-        for made in updates(problem, self.trainer, run, round_order(part, self.trainer, problem, run, self.passes, t)):
+        for made in updates(problem, self.trainer, run, rounds.round_order(part, self.trainer, problem, run, self.passes, t)):
             run = made.state
-        changes = [sparse(run.weights.current() - first_w)]
+        changes = [rounds.sparse(run.weights.current() - first_w)]
         if len(common.vectors) > 1:
-            changes.append(sparse(mean_change(run.weights, first_v, first_w)))
-        return None, Report(tuple(changes), np.array([float(run.weights.mass)]))
+            changes.append(rounds.sparse(rounds.mean_change(run.weights, first_v, first_w)))
+        return None, rounds.Report(tuple(changes), np.array([float(run.weights.mass)]))
 
-    def close(self, common: Common | None, totals: Totals) -> Common:
+    def close(self, common: rounds.Common | None, totals: rounds.Totals) -> rounds.Common:
         """The mean of the shards' weights; and that of their averages, which enters the average over the rounds."""
         changes, n = totals.changes, len(totals.numbers)
         if common is None:
-            return Common(changes, np.zeros(1))
+            return rounds.Common(changes, np.zeros(1))
         mass = running_sum(totals.numbers[:, 0])
         w, total = common.vectors[0], float(common.numbers[0]) + mass
         vectors = [w + changes[0] / n]
         if len(changes) > 1:
             average = common.vectors[1]
             vectors.append(average + (mass / total) * (w + changes[1] / n - average))
-        return Common(tuple(vectors), np.array([total]))
+        return rounds.Common(tuple(vectors), np.array([total]))
 
-    def weights(self, common: Common) -> Floats:
+    def weights(self, common: rounds.Common) -> Floats:
         """The average where there is one, else w."""
         return common.vectors[-1]
 
-    def dual(self, common: Common, lam: float) -> None:
+    def dual(self, common: rounds.Common, lam: float) -> None:
         """There is none."""
 
-    def _local(self, part: Part) -> Problem:
+    def _local(self, part: rounds.Part) -> Problem:
         """Trainers whose steps depend on the number of instances learn from those of the shard as if these were all."""
         return _alone(part.problem) if self.trainer.needs_n_total else part.problem
 
@@ -97,7 +86,7 @@ class MixingRounds:
         return state
 
 
-class ParameterMixing(ShardedTrainer):
+class ParameterMixing(rounds.ShardedTrainer):
     """Online trainers side by side: from common weights a pass in every shard, then the mean of what came out. No certificate.
 
     It wants shards that teach much alone, at least 100,000 instances each, and two to five rounds: stop them by `dev` and

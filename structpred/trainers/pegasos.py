@@ -27,8 +27,7 @@ from structpred.rows.multiclass_loss import MulticlassLoss
 from structpred.rows.scalar_loss import ScalarLoss
 from structpred.task.steps import offers
 from structpred.trainers.problem import Problem, Trainer, once_per_problem
-from structpred.trainers.rows.column_ascent import label_loss
-from structpred.trainers.rows.label_ascent import CALL, label_rows
+from structpred.trainers.rows.label_ascent import CALL, label_loss, label_rows
 from structpred.trainers.states import COUNT, Values
 
 AVERAGES = ("suffix", "full", "last")

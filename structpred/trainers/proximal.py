@@ -29,8 +29,7 @@ from structpred.errors import ParameterError
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.regularisers.signed import Signed
-from structpred.trainers.blocks.function_weights import FunctionWeights, online_weights
-from structpred.trainers.online.grouped_weights import GroupedWeights
+from structpred.trainers.online.grouped_weights import FunctionWeights, GroupedWeights, online_weights
 from structpred.trainers.problem import Problem, Surrogate, Trainer, is_convex, once_per_problem
 from structpred.trainers.states import COUNT, Values
 

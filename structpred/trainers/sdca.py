@@ -24,8 +24,7 @@ from structpred.rows.multiclass_loss import MulticlassLoss
 from structpred.rows.scalar_loss import DualTable, ScalarLoss
 from structpred.task.steps import offers
 from structpred.trainers.problem import Problem, Trainer, once_per_problem
-from structpred.trainers.rows.column_ascent import ColumnAscent, MappedAscent
-from structpred.trainers.rows.label_ascent import CALL, LabelAscent, bad_places
+from structpred.trainers.rows.label_ascent import CALL, ColumnAscent, LabelAscent, MappedAscent, bad_places
 from structpred.trainers.states import Values
 
 
@@ -52,7 +51,7 @@ class SDCA(Trainer):
 
     For `LinearTask`, two classes, and `RegressionTask`, numbers, with any scalar loss that has a `dual_table` and any regulariser
     that has a `dual_map`; and for tasks over `LabelRows` and `MulticlassOracle`, many classes, with any loss of their scores
-    (see `label_ascent` and `column_ascent`). A pass does as much work as one update of all rows (and labels). Rows that have
+    (see `LabelAscent` and `ColumnAscent`). A pass does as much work as one update of all rows (and labels). Rows that have
     settled at a bound are left out until the others have settled, too, so that late passes hold many sweeps over few rows. With
     many labels and the hinge under 1/2 |w|^2, dual variables between their bounds are solved for after a pass, by an active-set
     method, once they are few enough to cost no more than the passes do: small problems are then solved to rounding.

@@ -18,7 +18,7 @@ from typing import Annotated, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.regulariser import DualMap, Regulariser, pieces_of
+from structpred.core.regulariser import Regulariser, pieces_of
 from structpred.core.sparse import SparseVector
 from structpred.core.weights import Vector, Weights
 from structpred.errors import ConvergenceError
@@ -27,6 +27,7 @@ from structpred.objectives.margin import MarginRescaling
 from structpred.rows.linear_task import RowTask
 from structpred.task.fast.update_rules import CONSTANT, UpdateRule
 from structpred.task.steps import offers
+from structpred.trainers.bcfw import moved
 from structpred.trainers.problem import Problem, Surrogate, Trainer, is_convex, once_per_problem
 from structpred.trainers.states import COUNT
 
@@ -106,7 +107,8 @@ class SGD(Trainer):
         share = problem.share(item)
         changed = len(step.difference.indices) > 0
         if changed and len(state.point):
-            weights.add(_moved(state, step.difference, share, problem.dual_map), 1.0)
+            changes = moved(state, step.difference, share, problem.dual_map, problem.dual_map.scale)
+            weights.add(SparseVector(step.difference.indices, changes), 1.0)
         elif changed:
             weights.add(step.difference, share)
         k = state.steps.item() + 1
@@ -184,16 +186,6 @@ def _primal(problem: Problem, w: Vector) -> float:
             "'pegasos', a smaller C, or scale the features"
         )
     return found
-
-
-def _moved(state: SGDState, psi: SparseVector, share: float, dual_map: DualMap) -> SparseVector:
-    """The change of v that goes with a step of the sum of steps, which is made here."""
-    from structpred.trainers.blocks._bcfw_kernels import move_point
-
-    changes = np.empty(len(psi.values))
-    arrays = (dual_map.ends, dual_map.scale, dual_map.low, dual_map.high)
-    move_point(state.point, state.weights.v, arrays, psi.indices, psi.values, share, changes)
-    return SparseVector(psi.indices, changes)
 
 
 def exactly_summed(v: Vector) -> bool:

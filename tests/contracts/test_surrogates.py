@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from structpred.contracts.surrogates import check_surrogate
+from structpred.contracts.training import check_surrogate
 from structpred.core.sparse import SparseVector
 from structpred.errors import LossError
 from structpred.features.label_rows import LabelRows

@@ -212,7 +212,7 @@ def test_what_a_trainer_lacks_is_said_in_words(kind, words) -> None:
 @pytest.mark.parametrize(("name", "surrogate", "regulariser"), [("bcfw", SlackRescaling(), None), ("proximal", LogLoss(), L1())])
 def test_other_problems_pass(name, surrogate, regulariser) -> None:
     """A problem may be given, with any surrogate and regulariser that the trainer takes."""
-    from structpred.contracts.trainers import few_classes
+    from structpred.contracts.training import few_classes
 
     trainer = trainers()[name]()
     task = few_classes(trainer).task

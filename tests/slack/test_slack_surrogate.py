@@ -12,9 +12,8 @@ from structpred.core.sparse import sparse_dot
 from structpred.errors import MissingCapabilityError, ParameterError
 from structpred.oracles.assignment import AssignmentOracle
 from structpred.oracles.chain import ChainOracle
-from structpred.slack.cache import LabelCache
 from structpred.slack.ledger import Goal
-from structpred.slack.surrogate import SlackRescaling
+from structpred.slack.surrogate import LabelCache, SlackRescaling
 from structpred.slack.task_problem import TaskProblem
 from structpred.task.callback_task import CallbackTask
 from structpred.trainers.bcfw import BCFW

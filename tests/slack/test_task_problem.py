@@ -13,9 +13,8 @@ from structpred.oracles.arborescence import ArborescenceOracle
 from structpred.oracles.assignment import AssignmentOracle
 from structpred.oracles.chain import ChainOracle
 from structpred.oracles.enumerated import EnumeratedOracle
-from structpred.slack.problem import Candidate
+from structpred.slack.problem import Candidate, StepProblem
 from structpred.slack.search import search
-from structpred.slack.step_problem import StepProblem
 from structpred.slack.task_problem import TaskProblem, oracle_needs
 from structpred.task.callback_task import CallbackTask
 from structpred.task.task import Task

@@ -12,7 +12,7 @@ from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.part_losses import Hamming
 from structpred.oracles.chain import ChainOracle
 from structpred.task.task import Task
-from structpred.trainers.blocks.function_weights import FunctionNorms
+from structpred.trainers.online.grouped_weights import FunctionNorms
 from structpred.trainers.problem import Problem
 
 LENGTHS = [3, 1, 4, 2, 3, 2, 4, 1]

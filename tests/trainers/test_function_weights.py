@@ -17,9 +17,9 @@ from structpred.objectives.regularisers.l1 import L1
 from structpred.objectives.regularisers.l2 import L2
 from structpred.objectives.regularisers.mkl import MKL
 from structpred.task.task import Task
-from structpred.trainers.blocks.function_weights import FunctionNorms
 from structpred.trainers.function_corrective import FunctionCorrective
 from structpred.trainers.loop import RunSettings, train
+from structpred.trainers.online.grouped_weights import FunctionNorms
 from structpred.trainers.online_mkl import OnlineMKL
 from structpred.trainers.problem import Problem
 from structpred.trainers.proximal import OnlineProximal

@@ -9,10 +9,9 @@ from structpred.core.products import dot
 from structpred.errors import ParameterError, StructpredWarning
 from structpred.objectives.scalar.margins import Logistic
 from structpred.rows.linear_task import LinearTask
-from structpred.trainers.lbfgs import LBFGS, objective
+from structpred.trainers.lbfgs import LBFGS, Tangent, objective
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.owlqn import OWLQN
-from structpred.trainers.planes.tangents import Tangent
 from structpred.trainers.problem import Problem
 
 

@@ -27,9 +27,9 @@ from structpred.objectives.regularisers.mkl import MKL
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Field, ListOf, OneOf, Record, Whole, maybe
 from structpred.task.steps import TaskLike
-from structpred.trainers.blocks.function_weights import FunctionNorms
 from structpred.trainers.corrective import Corrective
 from structpred.trainers.function_corrective import FunctionCorrective
+from structpred.trainers.online.grouped_weights import FunctionNorms
 from structpred.trainers.problem import Surrogate, Trainer
 from structpred.trainers.proximal import OnlineProximal
 

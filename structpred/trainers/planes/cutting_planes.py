@@ -16,8 +16,7 @@ from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.runtime.interrupts import may_be_abandoned
 from structpred.task.steps import Step
-from structpred.trainers.planes.mapped_master import MappedMaster, dual_point, empty_master
-from structpred.trainers.planes.master_qp import Master
+from structpred.trainers.planes.master_qp import MappedMaster, Master, dual_point, empty_master
 from structpred.trainers.problem import Problem, Trainer
 from structpred.trainers.states import COUNT, Values
 
