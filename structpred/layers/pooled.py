@@ -1,10 +1,9 @@
 """A slow oracle behind a pool of the outputs it gave before: most calls are answered from the pool."""
 
-from collections.abc import Iterable
 from hashlib import blake2b
+from operator import attrgetter
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.own_code import asked_parts
@@ -45,17 +44,10 @@ class PooledOracle(Oracle):
         self.size = checked_count(size, "size")
         self._met: dict[Shape, dict[bytes, tuple[Labels, Floats]]] = {}
 
-    def n_parts(self, shape: Shape) -> int:
-        """That of the oracle."""
-        return self.oracle.n_parts(shape)
-
-    def parts(self, labels: Labels, shape: Shape) -> npt.NDArray[np.int64]:
-        """That of the oracle."""
-        return self.oracle.parts(labels, shape)
-
-    def example_shapes(self) -> Iterable[Shape]:  # type: ignore[override]
-        """Those of the oracle."""
-        return self.oracle.example_shapes()
+    # those of the oracle
+    n_parts = property(attrgetter("oracle.n_parts"))
+    parts = property(attrgetter("oracle.parts"))
+    example_shapes = property(attrgetter("oracle.example_shapes"))
 
     def argmax(self, scores: Scores, shape: Shape) -> Labels:
         """The oracle's best output, or the best of those met."""

@@ -76,9 +76,10 @@ class MulticlassLoss:
         """phi*(-alpha); inf where e_y - alpha is none of the points."""
         from structpred.rows._column_kernels import dual_value
 
-        p = -np.array(alpha, dtype=np.float64)
+        p, near = -np.array(alpha, dtype=np.float64), 1e-12
         p[y] += 1.0
-        return -float(dual_value(self.points, p, y, self.label_costs)) if self._contains(p, y) else np.inf
+        inside = p.min() >= -near and abs(float(p.sum()) - 1.0) <= near and self._contains(p, np.delete(p, y), near)
+        return -float(dual_value(self.points, p, y, self.label_costs)) if inside else np.inf
 
     def dual_step(self, alpha: npt.ArrayLike, z: npt.ArrayLike, q: float, y: int) -> Floats:
         """The new alpha (m,) with the largest  -phi*(-new) - <z, new - alpha> - q/2 |new - alpha|^2, for q >= 0."""
@@ -186,14 +187,8 @@ class MulticlassLoss:
         self.check_labels(len(scores))
         return scores
 
-    def _contains(self, p: Floats, y: int) -> bool:
-        """Whether p is one of the points, to rounding."""
-        near, v = 1e-12, np.delete(p, y)
-        inside = p.min() >= -near and abs(float(p.sum()) - 1.0) <= near
-        return bool(inside and self._contains_others(p, v, near))
-
-    def _contains_others(self, p: Floats, v: Floats, near: float) -> bool:
-        """The same for p in the simplex; v: its entries at the wrong classes."""
+    def _contains(self, p: Floats, v: Floats, near: float) -> bool:
+        """Whether p, which is in the simplex, is one of the points, to rounding; v: its entries at the wrong classes."""
         return bool(p.max() <= 1.0 / self.k + near)
 
 

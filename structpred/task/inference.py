@@ -124,16 +124,14 @@ class Inference:
         try:
             if not self.bounded:
                 labels = checked_labels(self.oracle.argmax(scores, self.shapes[i]), self.oracle)
-                return labels, self._most(scores, i, labels) if self.oracle.tolerance else None
+                if not self.oracle.tolerance:
+                    return labels, None
+                found = float(scores[asked_parts(self.oracle, i, labels, self.shapes[i])].sum())
+                return labels, found + self.oracle.tolerance * (1.0 + abs(found))
             labels, bound = self.oracle.argmax_bound(scores, self.shapes[i])  # type: ignore[attr-defined]
             return checked_labels(labels, self.oracle), float(bound)
         except Exception as error:
             raise blamed(error, i, self.oracle, "argmax_bound" if self.bounded else "argmax") from error
-
-    def _most(self, scores: Scores, i: int, labels: Labels) -> float:
-        """What no output scores more than, by the oracle's tolerance."""
-        found = float(scores[asked_parts(self.oracle, i, labels, self.shapes[i])].sum())
-        return found + self.oracle.tolerance * (1.0 + abs(found))
 
     @property
     def scores_blocks(self) -> bool:

@@ -1,6 +1,7 @@
 """An oracle in plain Python that takes milliseconds a call, asked in several processes at once."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -72,21 +73,11 @@ class ProcessOracle(Oracle):
         """How many processes."""
         return self._processes.n_jobs
 
-    def n_parts(self, shape: Shape) -> int:
-        """That of the oracle."""
-        return self.oracle.n_parts(shape)
-
-    def parts(self, labels: Labels, shape: Shape) -> Integers:
-        """That of the oracle."""
-        return self.oracle.parts(labels, shape)
-
-    def example_shapes(self) -> Iterable[Shape]:  # type: ignore[override]
-        """Those of the oracle."""
-        return self.oracle.example_shapes()
-
-    def argmax(self, scores: Scores, shape: Shape) -> Labels:
-        """That of the oracle, in this process."""
-        return self.oracle.argmax(scores, shape)
+    # those of the oracle, in this process
+    n_parts = property(attrgetter("oracle.n_parts"))
+    parts = property(attrgetter("oracle.parts"))
+    example_shapes = property(attrgetter("oracle.example_shapes"))
+    argmax = property(attrgetter("oracle.argmax"))
 
     def argmax_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Labels, Integers]:
         """argmax of each instance, in all processes."""

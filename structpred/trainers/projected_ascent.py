@@ -86,7 +86,12 @@ class ProjectedAscent(Trainer):
         except Exception as error:
             raise blamed(error, item, task.oracle, "project") from error
         if item < PROBED and own_code(task.oracle):
-            self._check_projection(task, item, point - mu - direction, mu + direction)
+            # how far the answer leaves the point behind: no answer of the hull is further towards it than all outputs
+            ahead, found = point - mu - direction, mu + direction
+            most = float(ahead[task.parts_found(item, task.infer(ahead, item)[0])].sum())
+            if task.oracle.exact and ahead @ found > most + 1e-6 * (1.0 + np.abs(ahead) @ np.abs(found)):
+                name = type(task.oracle).__name__
+                raise OracleError(f"sample {item}: {name}.project gave a point outside the hull of all outputs")
         slope = dot(scores, direction)
         square = task.features.spread(item, direction, state.scratch)
         bend = float(problem.p[item]) / problem.lam * square
@@ -97,13 +102,6 @@ class ProjectedAscent(Trainer):
             state.curvature[item] = self._curvature(problem, item, square, direction)
         task.features.flush(item, state.scratch, -float(problem.p[item]) / problem.lam * step if rises else 0.0, state.w)
         return state, rises
-
-    @staticmethod
-    def _check_projection(task: Task, item: int, ahead: Floats, found: Floats) -> None:
-        """OracleError where the nearest point is further `ahead`, towards the point projected, than all outputs."""
-        most = float(ahead[task.parts_found(item, task.infer(ahead, item)[0])].sum())
-        if task.oracle.exact and ahead @ found > most + 1e-6 * (1.0 + np.abs(ahead) @ np.abs(found)):
-            raise OracleError(f"sample {item}: {type(task.oracle).__name__}.project gave a point outside the hull of all outputs")
 
     def weights(self, problem: Problem, state: AscentState) -> Vector:
         """The present weights."""

@@ -74,7 +74,7 @@ class TopK(MulticlassLoss):
     def __init__(self, k: int = 2) -> None:
         self.k = checked_k(k)
 
-    def _contains_others(self, p: Floats, v: Floats, near: float) -> bool:
+    def _contains(self, p: Floats, v: Floats, near: float) -> bool:
         total = float(v.sum())
         most = min(1.0, total * self.k / (self.k - 1.0)) if self.k > 1 else 1.0
         return bool(v.max() <= most / self.k + near)

@@ -5,11 +5,10 @@ short, and is all that a visit needs: <w, psi> = theta_i . d with the part score
 another difference is the same at other weights.
 """
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from operator import attrgetter
+from typing import NamedTuple, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.feature_map import FeatureMap
 from structpred.core.sparse import SparseVector
@@ -17,10 +16,13 @@ from structpred.core.stand_ins import stand_in
 from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 from structpred.objectives.margin import MarginRescaling
+from structpred.runtime.lazy_names import later
 from structpred.task.inference import Inference
 from structpred.task.steps import Step, TaskLike, offers
 from structpred.task.task import Task
 from structpred.trainers.problem import Problem, Surrogate, once_per_problem
+
+_kernels = later("structpred.task.fast._part_kernels")
 
 
 class PartIdentity(FeatureMap):
@@ -28,6 +30,10 @@ class PartIdentity(FeatureMap):
 
     So surrogates and searches serve whoever has part scores already, and say which parts differ, not which features.
     """
+
+    # those of the other features
+    fixed_scores = property(attrgetter("features.fixed_scores"))
+    arrays = property(attrgetter("features.arrays"))
 
     def __init__(self, features: FeatureMap, n_parts: Integers) -> None:
         self.features, self.counts = features, n_parts.tolist()
@@ -49,25 +55,6 @@ class PartIdentity(FeatureMap):
     def adjoint(self, i: int, parts: Integers, counts: Floats) -> SparseVector:
         """The counts as they are given; parts ascend and are unique."""
         return SparseVector(parts, counts)
-
-    def fixed_scores(self, i: int) -> Floats | None:
-        """Those of the other features."""
-        return self.features.fixed_scores(i)
-
-    def arrays(self) -> Sequence[npt.NDArray[Any]]:
-        """Those of the other features."""
-        return self.features.arrays()
-
-
-def last_difference(task: Task, i: int) -> SparseVector | None:
-    """The parts of the true output of instance i less those of what the last step, which was about it, found.
-
-    None where steps do not keep them.
-    """
-    from structpred.task.fast._part_kernels import difference
-
-    found = task.steps.last_parts(i)
-    return None if found is None else SparseVector(*difference(task.parts[i], found))
 
 
 def over_parts(task: Task) -> Task:
@@ -110,8 +97,8 @@ class PartSpace:
         """
         if type(surrogate) is MarginRescaling:
             step = surrogate.term(self.task, w, i)
-            if (corner := last_difference(self.task, i)) is not None:
-                return Found(step, corner, step.difference)
+            if (found := self.task.steps.last_parts(i)) is not None:  # which some steps keep
+                return Found(step, SparseVector(*_kernels().difference(self.task.parts[i], found)), step.difference)
         step = surrogate.term(self._over_parts, self.scores(w, i), i)
         return Found(step, step.difference, None)
 

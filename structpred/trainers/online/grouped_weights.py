@@ -8,6 +8,7 @@ In kernel form the weights of a group are a function of its kernel (Martins et a
 """
 
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Annotated, Any, NamedTuple, cast
 
 import numpy as np
@@ -211,6 +212,11 @@ class FunctionNorms(Regulariser):
         self.inner, self.space = inner, space
         self.strong_convexity, self.adapts = inner.strong_convexity, inner.adapts  # type: ignore[misc]
 
+    # as the inner one has them
+    reach = property(attrgetter("inner.reach"))
+    first_memory = property(attrgetter("inner.first_memory"))
+    rescale = property(attrgetter("inner.rescale"))
+
     def grouped(self, groups: npt.NDArray[np.int64], names: Sequence[str]) -> "FunctionNorms":
         """The inner one gets a group of length one for each norm."""
         return FunctionNorms(self.inner.grouped(np.arange(len(names) + 1), names), self.space)
@@ -235,24 +241,12 @@ class FunctionNorms(Regulariser):
         full = self.space.as_weights(np.concatenate([piece.copy() for piece in u]))
         return self.inner.bound(loss, lam, [self.space.norms(full)])
 
-    def reach(self, value: float) -> float:
-        """As for the inner one."""
-        return self.inner.reach(value)
-
     @property
     def dual_map(self) -> Callable[[], DualMap]:
         """The scales of the inner one, where it has them; for trainers that know the space of functions."""
         found = self.inner.dual_map  # type: ignore[attr-defined]
         ends = self.space.groups[1:]
         return lambda: DualMap.of(ends, np.broadcast_to(found().scale, ends.shape))
-
-    def first_memory(self, n_groups: int) -> Floats:
-        """That of the inner one."""
-        return self.inner.first_memory(n_groups)
-
-    def rescale(self, scale: Floats, memory: Floats, squares: Floats) -> tuple[Floats, Floats]:
-        """That of the inner one."""
-        return self.inner.rescale(scale, memory, squares)
 
     def fingerprint(self) -> str:
         """That of the inner one; the Gram matrices are part of the task's."""
