@@ -107,11 +107,7 @@ def search(
     chosen = choose(problem) if method == "auto" else method
     problem.require(chosen)
     ledger = Ledger(problem, Goal(threshold, rel, abs, max_queries), incumbent, lam0)
-    upper = METHODS[chosen](ledger)
-    return _result(ledger, min(upper, ledger.ceiling), chosen)
-
-
-def _result(ledger: Ledger, upper: float, method: str) -> SearchResult:
+    upper = min(METHODS[chosen](ledger), ledger.ceiling)
     best, goal = ledger.best, ledger.goal
     phi = best.phi
     upper = float(max(upper, phi))
@@ -127,5 +123,5 @@ def _result(ledger: Ledger, upper: float, method: str) -> SearchResult:
     counts = ledger.n_plain, ledger.n_constrained
     point = (float(best.h), float(best.g), float(phi))
     return SearchResult(
-        best.label, *point, upper, bool(proven and np.isfinite(upper)), *counts, status, method, ledger.problem.relaxed
+        best.label, *point, upper, bool(proven and np.isfinite(upper)), *counts, status, chosen, ledger.problem.relaxed
     )

@@ -7,6 +7,7 @@ labels as in any task. No oracle has to know: a constrained argmax, or log parti
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -171,12 +172,10 @@ class PartialTask(Task):
         new._make_steps()
         return new
 
-    @property
+    @cached_property
     def _place(self) -> dict[int, int]:
         """The row of an instance in `allowed`."""
-        if "_places" not in vars(self):
-            self._places = {i: k for k, i in enumerate(self.rows.tolist())}
-        return self._places
+        return {i: k for k, i in enumerate(self.rows.tolist())}
 
     def place(self, i: int) -> int | None:
         """The number of instance i in `allowed`; None where its output is known."""
@@ -187,7 +186,7 @@ class PartialTask(Task):
         at = checked_rows(rows, len(self))
         new = super().take(at)
         assert isinstance(new, PartialTask)
-        vars(new).pop("_places", None)
+        vars(new).pop("_place", None)
         places = [self._place.get(i, -1) for i in at.tolist()]
         new.rows = np.flatnonzero(np.array(places) >= 0)
         if not len(new.rows):

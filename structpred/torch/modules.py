@@ -114,12 +114,6 @@ def checked(theta: torch.Tensor) -> torch.Tensor:
     return theta
 
 
-def precise(theta: torch.Tensor) -> torch.Tensor:
-    """The scores in float32 at least where autocast is on, which is what it does with torch's own losses."""
-    coarse = theta.dtype not in _KNOWN and torch.is_autocast_enabled(theta.device.type)
-    return theta.float() if coarse else theta
-
-
 def shaped(points: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
     """Numbers as `checked` gives them in the form that the scores had."""
     if not like.is_nested:
@@ -271,7 +265,10 @@ class LossModule(_Module):
         self.loss = loss
 
     def _applied(self, theta: torch.Tensor, call: Callable[[Any], Any], batch: Scores) -> torch.Tensor:
-        values: torch.Tensor = LossFunction.apply(precise(checked(theta)), call, batch, type(self.loss).__name__)
+        theta = checked(theta)
+        if theta.dtype not in _KNOWN and torch.is_autocast_enabled(theta.device.type):  # as autocast does with torch's own losses
+            theta = theta.float()
+        values: torch.Tensor = LossFunction.apply(theta, call, batch, type(self.loss).__name__)
         return values
 
 
