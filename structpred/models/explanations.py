@@ -3,6 +3,7 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
@@ -273,6 +274,15 @@ def wants_runner_up(against: Any, form: str) -> bool:
     if against != RUNNER_UP:
         raise ParameterError(f"against: expected {RUNNER_UP!r} or {form}, got {against!r}")
     return True
+
+
+@contextmanager
+def given_as(name: str) -> Iterator[None]:
+    """What is wrong with the one output that is given is said of the argument of this name."""
+    try:
+        yield
+    except DataError as error:
+        raise DataError(f"{name}: {str(error).removeprefix('sample 0: ')}") from None
 
 
 def _plain(output: Any) -> Any:

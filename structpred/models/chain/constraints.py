@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,7 @@ from structpred.core.fixed_scores import FORBIDDEN
 from structpred.errors import DataError, ParameterError
 from structpred.features.fixed_scores import FixedScores
 from structpred.models.bundles import LABEL
-from structpred.storage.schema import AnyOf, ListOf, Record, Text, maybe
+from structpred.storage.schema import AnyOf, Field, ListOf, Record, Text, maybe
 from structpred.text.suggestions import synonym
 
 Bools = npt.NDArray[np.bool_]
@@ -38,16 +38,6 @@ class ChainConstraints:
     not_last: Sequence[Any] = ()
     scheme: str | None = None
 
-    HEADER: ClassVar = Record(
-        {
-            "forbidden": ListOf(ListOf(LABEL, 2, 2)),
-            "required": ListOf(ListOf(AnyOf((LABEL, ListOf(LABEL))), 2, 2)),
-            "not_first": ListOf(LABEL),
-            "not_last": ListOf(LABEL),
-            "scheme": maybe(Text()),
-        }
-    )
-
     def __post_init__(self) -> None:
         if self.scheme is not None and self.scheme not in _SCHEMES:
             hint = synonym("constraints", self.scheme)
@@ -73,22 +63,6 @@ class ChainConstraints:
         last &= np.array([label not in set(self.not_last) for label in labels])
         return follow, first, last
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, for a model file."""
-        return {
-            "forbidden": [list(pair) for pair in self.forbidden],
-            "required": [[label, list(afters)] for label, afters in self.required.items()],
-            "not_first": list(self.not_first),
-            "not_last": list(self.not_last),
-            "scheme": self.scheme,
-        }
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> "ChainConstraints":
-        """The inverse of to_dict."""
-        pairs, required = [(a, b) for a, b in data["forbidden"]], {label: afters for label, afters in data["required"]}
-        return cls(pairs, required, data["not_first"], data["not_last"], data["scheme"])
-
 
 def resolve_constraints(constraints: Any) -> ChainConstraints | None:
     """None, a scheme's name, or a ChainConstraints as it is."""
@@ -97,6 +71,24 @@ def resolve_constraints(constraints: Any) -> ChainConstraints | None:
     if isinstance(constraints, str):
         return ChainConstraints(scheme=constraints)
     raise ParameterError(f"constraints: expected 'iob2', 'iobes', 'places' or a ChainConstraints, got {constraints!r}")
+
+
+_PAIRS = ListOf(ListOf(LABEL, 2, 2))
+_RULES = Record({
+    "forbidden": Field(_PAIRS, "forbidden", lambda pairs: [*map(list, pairs)], lambda saved: [*map(tuple, saved)]),
+    "required": Field(
+        ListOf(ListOf(AnyOf((LABEL, ListOf(LABEL))), 2, 2)), "required", lambda given: [[a, list(b)] for a, b in given.items()],
+        dict,
+    ),
+    "not_first": Field(ListOf(LABEL), "not_first", list),
+    "not_last": Field(ListOf(LABEL), "not_last", list),
+    "scheme": Field(maybe(Text()), "scheme"),
+})  # fmt: skip
+#: the setting in a model file
+RULES = Field(
+    maybe(_RULES), "constraints", lambda given: _RULES.written(resolve_constraints(given)),
+    lambda saved: ChainConstraints(**_RULES.attributes(saved)), None,
+)  # fmt: skip
 
 
 def _scheme_tables(labels: list[Any], scheme: str) -> tuple[Bools, Bools, Bools]:

@@ -22,7 +22,9 @@ from structpred.models.explanations import (
     Shown,
     WeightGroup,
     checked_top,
+    contrast,
     extremes,
+    given_as,
     group_lines,
     wants_runner_up,
     weight_group,
@@ -178,7 +180,8 @@ def explain(model: Any, x: Any, labels: Sequence[Any] | None = None, against: An
     elif against is not None:
         other = _coded(model, against, data, "against")
     shown, instead = (None if codes is None else model.classes_[codes].tolist() for codes in (chosen, other))
-    return Explanation.of(shown, instead, _contributions(model, data, chosen, other), len(chosen), "position")
+    sides = [list(_contributions(model, data, codes, other is not None)) for codes in (chosen, other) if codes is not None]
+    return Explanation.of(shown, instead, contrast(*sides), len(chosen), "position")
 
 
 def _one_sequence(model: Any, x: Any) -> PackedSequences:
@@ -207,56 +210,34 @@ def _runner_up(model: Any, data: PackedSequences, chosen: Integers) -> Integers:
 
 
 def _coded(model: Any, labels: Any, data: PackedSequences, name: str) -> Integers:
-    try:
+    with given_as(name):
         encoder: LabelEncoder = model._encoder
         return encoder.encode(as_label_lists([labels], data.lengths))
-    except DataError as error:
-        raise DataError(f"{name}: {str(error).removeprefix('sample 0: ')}") from None
 
 
-def _contributions(model: Any, data: PackedSequences, chosen: Integers, other: Integers | None) -> Iterator[Contribution]:
-    """All addends in order of position; of a contrast, those that are not the same on both sides."""
+def _contributions(model: Any, data: PackedSequences, codes: Integers, paired: bool) -> Iterator[Contribution]:
+    """All addends in order of position. paired: whether they are to be compared with those of other labels."""
     table, names = model._table(), model.input_.feature_names()
     classes, first = model.classes_.tolist(), model.input_.n_features or 0
     bounds = data.indptr.tolist()
-    for t, label in enumerate(chosen.tolist()):
-        instead = None if other is None else int(other[t])
-        if label != instead:
-            for k in range(bounds[t], bounds[t + 1]):
-                row = data.indices[k]
-                yield addend(table[row], classes, label, instead, "emission", t, names[row], float(data.values[k]))
-        yield from ends_and_transition(table[first:], classes, t, chosen, other)
-
-
-def addend(
-    row: Weights, classes: list[Any], label: int, instead: int | None, kind: str, t: int, name: str, value: float = 1.0
-) -> Contribution:
-    """What one row of the weight table adds at position t."""
-    if instead is None:
-        return Contribution(kind, t, classes[label], name, value, float(row[label]))
-    return Contribution(kind, t, classes[label], name, value, float(row[label]) - float(row[instead]), classes[instead])
+    for t, label in enumerate(codes.tolist()):
+        for k in range(bounds[t], bounds[t + 1]):
+            row = data.indices[k]
+            weight = float(table[row, label])
+            yield Contribution("emission", t, classes[label], names[row], float(data.values[k]), weight)
+        yield from ends_and_transition(table[first:], classes, t, codes, paired)
 
 
 def ends_and_transition(
-    rows: Weights, classes: list[Any], t: int, chosen: Integers, other: Integers | None
+    rows: Weights, classes: list[Any], t: int, codes: Integers, paired: bool = False
 ) -> Iterator[Contribution]:
     """What start, stop and the transition into position t add. rows: those of the weight table for start, stop, transitions."""
-    label, instead = int(chosen[t]), None if other is None else int(other[t])
-    if label != instead:
-        for row, kind, there in ((rows[0], "start", t == 0), (rows[1], "stop", t == len(chosen) - 1)):
-            if there:
-                yield addend(row, classes, label, instead, kind, t, kind)
+    label = int(codes[t])
+    for row, kind, there in ((rows[0], "start", t == 0), (rows[1], "stop", t == len(codes) - 1)):
+        if there:
+            yield Contribution(kind, t, classes[label], kind, 1.0, float(row[label]))
     if t:
-        yield from _transition(rows[2:], classes, t, chosen, other)
-
-
-def _transition(
-    edges: npt.NDArray[Any], classes: list[Any], t: int, chosen: Integers, other: Integers | None
-) -> Iterator[Contribution]:
-    before, after = int(chosen[t - 1]), int(chosen[t])
-    weight, name = float(edges[before, after]), f"{classes[before]} -> {classes[after]}"
-    if other is None:
-        yield Contribution("transition", t, classes[after], name, 1.0, weight)
-    elif (before, after) != (pair := (int(other[t - 1]), int(other[t]))):
-        instead = f"{classes[pair[0]]} -> {classes[pair[1]]}"
-        yield Contribution("transition", t, name, "transition", 1.0, weight - float(edges[pair]), instead)
+        before = int(codes[t - 1])
+        pair = f"{classes[before]} -> {classes[label]}"
+        what, feature = (pair, "transition") if paired else (classes[label], pair)
+        yield Contribution("transition", t, what, feature, 1.0, float(rows[2 + before, label]))

@@ -15,7 +15,7 @@ from structpred.features.fixed_scores import FixedScores
 from structpred.features.sequences import n_chain_weights, weight_table
 from structpred.models.base import StructuredEstimator, checked_sample_weight
 from structpred.models.bundles import CLASSES, COMMON, common, pack_run, restore_weights, restored
-from structpred.models.chain.constraints import ChainConstraints, fixed_scores, resolve_constraints
+from structpred.models.chain.constraints import RULES, ChainConstraints, fixed_scores, resolve_constraints
 from structpred.models.chain.decoding import chain_kbest, chain_marginals, chain_score_gaps, checked_k, decode_chains
 from structpred.models.chain.inputs import INPUT, INPUTS, Input, NumericInput, RowInput, around_empty, choose_input, n_columns
 from structpred.models.chain.targets import LabelEncoder, as_label_lists, comparable, where_known
@@ -24,7 +24,7 @@ from structpred.models.signs import NameTable
 from structpred.runtime.lazy_names import Later, later
 from structpred.runtime.threads import checked_jobs
 from structpred.storage.bundles import Bundle
-from structpred.storage.schema import Field, Flag, Record, maybe
+from structpred.storage.schema import Field, Flag, Record
 
 if TYPE_CHECKING:
     from structpred.io.templates.templates import Template
@@ -123,13 +123,13 @@ class ChainLabeler(StructuredEstimator):
         **COMMON,
         "input": INPUT,
         "classes": Field(CLASSES, "classes_", np.ndarray.tolist),
-        "constraints": Field(maybe(ChainConstraints.HEADER), default=None),
+        "constraints": RULES,
         "fit_intercept": Field(Flag(), "fit_intercept", bool, default=False),  # older files: there was none
     })  # fmt: skip
 
     def _contents(self) -> Bundle:
-        part, rules, found = self.input_.to_bundle(), resolve_constraints(self.constraints), Bundle(common(self))
-        found.header |= {"input": {"kind": self.input_.kind, "header": part.header}, "constraints": rules and rules.to_dict()}
+        part, found = self.input_.to_bundle(), Bundle(common(self))
+        found.header["input"] = {"kind": self.input_.kind, "header": part.header}
         found.add("input", part)
         found.arrays |= pack_run(self)
         return found
@@ -141,9 +141,8 @@ class ChainLabeler(StructuredEstimator):
         model = cls._with_input(input_, head, bundle.arrays)
         if isinstance(input_, RowInput):
             model.template = list(input_.features.templates)
-        if (rules := head["constraints"]) is not None:
-            model.constraints = ChainConstraints.from_dict(rules)
-            model.constraints.tables(head["classes"])  # a scheme must know the labels
+        if isinstance(rules := model.constraints, ChainConstraints):
+            rules.tables(head["classes"])  # a scheme must know the labels
         return model
 
     @classmethod

@@ -1,7 +1,7 @@
 """What a parser has learnt, and why it prefers one tree to another: the scores of arcs and relations by what features add."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ from structpred.errors import DataError, InfeasibleError, ParameterError
 from structpred.features.arcs import ArcFeatures
 from structpred.io.templates.arc_featurizer import ArcFeaturizer
 from structpred.io.treebanks.treebank import Sentence, Tree, Treebank
-from structpred.models.chain.inspection import addend, ends_and_transition, inspect_weights, transition_lines
+from structpred.models.chain.inspection import ends_and_transition, inspect_weights, transition_lines
 from structpred.models.chain.labeler import ChainLabeler
 from structpred.models.explanations import (
     Contribution,
@@ -24,6 +24,7 @@ from structpred.models.explanations import (
     Shown,
     WeightGroup,
     contrast,
+    given_as,
     group_lines,
     wants_runner_up,
     weight_group,
@@ -194,19 +195,15 @@ class _Parsed(NamedTuple):
 
 def _given(parser: Any, parsed: _Parsed, tree: Any, name: str) -> Tree:
     """A tree of the user's, with the relations that the parser gives it where it brings none."""
-    try:
+    with given_as(name):
         found = as_treebank(parsed.treebank, [tree], trees=True).tree(0)
-    except DataError as error:
-        raise DataError(f"{name}: {str(error).removeprefix('sample 0: ')}") from None
     if parser.relations_ is None:
         return Tree(found.heads, None)
     if found.labels is None:
         trees: list[Tree] = parser._with_relations(parsed.data, found.heads)
         return trees[0]
-    try:
+    with given_as(name):
         parser.relations_._encoder.encode([found.labels])
-    except DataError as error:
-        raise DataError(f"{name}: {str(error).removeprefix('sample 0: ')}") from None
     return found
 
 
@@ -274,9 +271,10 @@ def _of_relations(
     for m, (h, label) in enumerate(zip(heads.tolist(), codes.tolist(), strict=True), start=1):
         for template, row in zip(templates, rows[m - 1].tolist(), strict=True):
             if row >= 0:
-                yield addend(table[row], classes, label, None, "relation", m, parsed.names.template(template, h, m))
-        for c in ends_and_transition(table[first:], classes, m - 1, codes, None):
-            yield Contribution(c.kind, m, c.label, c.feature, c.value, c.weight)
+                name = parsed.names.template(template, h, m)
+                yield Contribution("relation", m, classes[label], name, 1.0, float(table[row, label]))
+        for c in ends_and_transition(table[first:], classes, m - 1, codes):
+            yield replace(c, position=m)
 
 
 class ExplainedTrees:
