@@ -345,7 +345,7 @@ def test_bad_data_are_named_and_change_nothing(name: str) -> None:
     ({"edges": [(0, 9)]}, "edges: edge 0, .*names a node that is missing"),
     ({"edges": [(0, 1), (1, 0)]}, "edges: edge .*comes more than once"),
     ({"edges": [(1, 1)]}, "edges: edge 0, .*joins a node to itself"),
-    ({"oracle": EnumerationMRF}, "oracle: expected None or an instance"),
+    ({"oracle": EnumerationMRF}, "oracle: expected an instance"),
     ({"bias": -1.0}, "bias must be a number >= 0"),
     ({"bias": np.nan}, "bias must be a number >= 0"),
     ({"C": 0.0}, "C must be a positive number"),

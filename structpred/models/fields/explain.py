@@ -12,8 +12,9 @@ from structpred.core.weights import Vector
 from structpred.errors import DataError, InfeasibleError, ParameterError
 from structpred.features.graphs import GraphFeatures
 from structpred.models.explanations import Contribution, Explanation, Shown, checked_top, contrast, part_features, wants_runner_up
-from structpred.models.fields.estimator import Field, FieldEstimator, FieldNames
+from structpred.models.fields.estimator import Field, FieldEstimator
 from structpred.models.fields.label_field import LabelField
+from structpred.models.fields.label_graphs import FieldNames
 from structpred.oracles.mrf import graph_of
 from structpred.task.inference import Inference
 from structpred.text.tables import columns, cut
@@ -44,7 +45,7 @@ def explain_field(model: FieldEstimator[Any, Any], x: Any, labels: Any, node: in
     return Explanation.of(shown, instead, contrast(*sides), n, names.unit)
 
 
-def _as_given(field: Field[Any, Any], labels: Any, data: Any, name: str) -> Codes:
+def _as_given(field: Field, labels: Any, data: Any, name: str) -> Codes:
     try:
         return field.given(labels, data)
     except DataError as error:

@@ -17,9 +17,10 @@ from structpred.models.explanations import Explanation, WeightInspection, top_we
 from structpred.models.fields.estimator import BIAS, ORACLE, FieldEstimator, checked_bias
 from structpred.models.fields.explain import explain_field
 from structpred.models.fields.graph_field import GraphField, GraphTable, NodeLabels, as_graphs, as_node_labels
-from structpred.models.fields.label_graphs import GraphSizes, checked_oracle, graph_oracle
+from structpred.models.fields.label_graphs import GraphSizes, graph_oracle
 from structpred.models.fields.sharding import FieldPlan, FieldSharding, field_task
 from structpred.models.partial import warn_of_minus_one
+from structpred.models.settings import checked_oracle
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Field, Flag, Record, Text, Whole, maybe
 from structpred.task.task import Task
@@ -217,7 +218,7 @@ class GraphLabeler(FieldEstimator[NodeLabels, list[Floats]]):
 
     @classmethod
     def _from_bundle(cls, head: dict[str, Any], bundle: Bundle, oracle: Oracle | None) -> Self:
-        model = restored(cls, head, bias=float(head["bias"]), directed=head["directed"], oracle=oracle)
+        model = restored(cls, head, directed=head["directed"], oracle=oracle)
         made = model._field_of(LabelEncoder(head["classes"]), head["n_features"], head["n_edge_features"], head["directed"])
         model._keep_field(made, graph_oracle(GraphSizes(True, 1), made.n_labels) if oracle is None else oracle)
         restore_weights(model, bundle.arrays, made.n_weights)

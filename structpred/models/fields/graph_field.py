@@ -15,8 +15,7 @@ from structpred.errors import DataError
 from structpred.features.graphs import GraphFeatures
 from structpred.features.rows import stack_rows
 from structpred.models.chain.targets import LabelEncoder, where_known
-from structpred.models.fields.estimator import FieldNames
-from structpred.models.fields.label_graphs import GraphSizes, graph_oracle
+from structpred.models.fields.label_graphs import FieldNames, GraphSizes, graph_oracle
 from structpred.models.signs import NameTable
 from structpred.oracles.mrf import graph_shape
 from structpred.task.inference import Inference

@@ -16,9 +16,10 @@ from structpred.models.base import as_floats
 from structpred.models.bundles import restored
 from structpred.models.fields.estimator import FieldEstimator, checked_bias
 from structpred.models.fields.label_field import LabelField
-from structpred.models.fields.label_graphs import checked_oracle, hierarchy_oracle
+from structpred.models.fields.label_graphs import hierarchy_oracle
 from structpred.models.fields.multilabel import FIELD, LabelSets, pairs_of, with_field
 from structpred.models.fields.sharding import HierarchySharding
+from structpred.models.settings import checked_oracle
 from structpred.oracles.mrf import graph_shape
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Array, Field, Flag, OneOf, Record, Text, array_of, maybe
@@ -100,7 +101,7 @@ class HierarchicalMultiLabel(LabelSets, FieldEstimator[Integers, Floats]):
     _HEADER = Record({
         **FIELD,
         "label_weights": maybe(Text()),
-        "tables": Field(Flag(), default=True),  # as all models had them once
+        "tables": Field(Flag(), "tables", default=True),  # as all models had them once
         "require": Field(OneOf((None, *REQUIRED)), "require_", default=None),
     })  # fmt: skip
 
@@ -156,14 +157,13 @@ class HierarchicalMultiLabel(LabelSets, FieldEstimator[Integers, Floats]):
 
     @classmethod
     def _from_bundle(cls, head: dict[str, Any], bundle: Bundle, oracle: Oracle | None) -> Self:
-        n_labels, bias = head["n_labels"], float(head["bias"])
+        n_labels = head["n_labels"]
         hierarchy = LabelHierarchy(n_labels, pairs_of(head, bundle, "hierarchy"), head["label_names"])
         costs = array_of(bundle.arrays, "label_weights", _COSTS, n_labels=n_labels).copy()
         setting = costs if head["label_weights"] is None else head["label_weights"]
-        along = {"tables": head["tables"], "require": head["require"]}
         if head["require"] is not None:
             hierarchy.require_tree()
-        model = restored(cls, head, **along, bias=bias, hierarchy=hierarchy, label_weights=setting, oracle=oracle)
+        model = restored(cls, head, require=head["require"], hierarchy=hierarchy, label_weights=setting, oracle=oracle)
         return with_field(model, model._field_of(hierarchy, costs, head["n_features"], head["require"]), head, bundle)
 
 

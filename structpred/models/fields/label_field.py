@@ -17,8 +17,8 @@ from structpred.errors import DataError, InfeasibleError
 from structpred.features.graphs import GraphFeatures
 from structpred.features.rows import csr_of, stack_rows
 from structpred.io.multilabel.data import MultiLabelData
-from structpred.models.fields.estimator import FieldNames
 from structpred.models.fields.feature_scale import FeatureScale
+from structpred.models.fields.label_graphs import FieldNames
 from structpred.models.partial import tell_missing
 from structpred.models.signs import NameTable
 from structpred.oracles.mrf import graph_shape

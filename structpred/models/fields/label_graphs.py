@@ -1,4 +1,4 @@
-"""Which labels are joined by an edge, and which oracle then serves."""
+"""Which labels are joined by an edge, which oracle then serves, and what nodes are called."""
 
 import logging
 from collections.abc import Sequence
@@ -97,11 +97,22 @@ def is_forest(n: int, edges: Integers) -> bool:
     return bool(n_components == n - len(edges))
 
 
-def checked_oracle(oracle: Any) -> Oracle:
-    """The oracle if it is an instance of one; else ParameterError."""
-    if not isinstance(oracle, Oracle):
-        raise ParameterError(f"oracle: expected None or an instance such as EnumerationMRF(), got {oracle!r}")
-    return oracle
+class FieldNames(NamedTuple):
+    """What is called what. nodes: None for their numbers. states: of a node. features, edge_features: with the constant one."""
+
+    unit: str
+    nodes: list[str] | None
+    states: list[str]
+    features: list[str]
+    edge_features: list[str]
+
+    def node(self, v: int) -> str:
+        """A node in the name of a feature or a label."""
+        return f"node {v}" if self.nodes is None else self.nodes[v]
+
+    def state(self, v: int, state: int) -> str:
+        """A state of a node, as a label."""
+        return self.states[state] if self.nodes is None else f"{self.nodes[v]} {self.states[state]}"
 
 
 def _exact(forest: bool, few: bool) -> Oracle | None:

@@ -14,8 +14,9 @@ from structpred.models.fields.estimator import BIAS, ORACLE, FieldEstimator, che
 from structpred.models.fields.explain import LabelInspection, explain_field, inspect_labels
 from structpred.models.fields.feature_scale import SCALES, FeatureScale
 from structpred.models.fields.label_field import LabelField
-from structpred.models.fields.label_graphs import checked_oracle, label_oracle
+from structpred.models.fields.label_graphs import label_oracle
 from structpred.models.fields.sharding import LabelSharding
+from structpred.models.settings import checked_oracle
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import AnyOf, Array, Field, ListOf, OneOf, Record, Spec, Text, Whole, array_of, maybe
 
@@ -196,6 +197,6 @@ class MultiLabelMRF(LabelSets, FieldEstimator[Integers, Floats]):
 
     @classmethod
     def _from_bundle(cls, head: dict[str, Any], bundle: Bundle, oracle: Oracle | None) -> Self:
-        edges, bias = pairs_of(head, bundle, "edges"), float(head["bias"])
-        model = restored(cls, head, bias=bias, edges=edges if head["edges"] is None else head["edges"], oracle=oracle)
+        edges = pairs_of(head, bundle, "edges")
+        model = restored(cls, head, edges=edges if head["edges"] is None else head["edges"], oracle=oracle)
         return with_field(model, model._field_of(head["n_features"], head["label_names"], edges), head, bundle)

@@ -29,7 +29,7 @@ from structpred.task.task import Task
 class FieldPlan(NamedTuple):
     """All shards: the field, and the oracle of training."""
 
-    field: Field[Any, Any]
+    field: Field
     oracle: Oracle
 
 
@@ -38,7 +38,7 @@ class FieldSharding(Sharding):
 
     def dev_scorer(self, model: Any, plan: FieldPlan, dev: Any) -> Callable[[Vector], float]:
         """The agreement on held-out data of weights of the model."""
-        made = plan.field
+        made: Any = plan.field
         with about_dev():
             X, y = dev_parts(dev, "X, y")
             data = made.read(X)
@@ -58,7 +58,7 @@ class FieldSharding(Sharding):
 
 
 def field_task(
-    model: Any, made: Field[Any, Any], data: Any, truth: Any, *, sample_weight: Any = None,
+    model: Any, made: Field, data: Any, truth: Any, *, sample_weight: Any = None,
     token_weights: Sequence[npt.ArrayLike] | None = None, choices: Mapping[int, Sequence[Any]] | None = None,
 ) -> Task:  # fmt: skip
     """The task of read samples. choices: of samples known in part the label codes that each node may have, None for any."""
