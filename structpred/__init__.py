@@ -65,8 +65,9 @@ leave_behind(__name__, {
         "evaluation.parsing_scores:evaluation.parsing", "export.parts:export.programs",
         "io.multilabel.clus:io.multilabel.mulan", "io.templates.template:io.templates.templates",
         "layers.straight_through:layers.blackbox", "models.chain.explain:models.chain.inspection",
-        "models.inspections:models.explanations", "models.parser.inspection:models.parser.explain",
-        "models.parser.settings:models.parser.sharding", "models.part_sharding:models.part_inputs",
+        "models.inspections:models.explanations", "models.linear.ordinal:models.linear.classifier",
+        "models.parser.inspection:models.parser.explain", "models.parser.settings:models.parser.sharding",
+        "models.part_sharding:models.part_inputs", "models.robust:models.semi_supervised",
         "report.groups:report.curves", "report.regret:report.solvers", "testing.search_checks:testing.input_checks",
     )
 })  # fmt: skip

@@ -15,14 +15,12 @@ if TYPE_CHECKING:
     from structpred.models.kernels.labeler import GaussianProcessLabeler, KernelChainLabeler
     from structpred.models.kernels.random_features import RandomFeatures
     from structpred.models.latent import LatentSVM
-    from structpred.models.linear.classifier import LinearClassifier
-    from structpred.models.linear.ordinal import LinearOrdinal
+    from structpred.models.linear.classifier import LinearClassifier, LinearOrdinal
     from structpred.models.linear.regressor import LinearRegressor
     from structpred.models.linear.similarities import SimilarityFeatures
     from structpred.models.parser.parser import DependencyParser
     from structpred.models.pipeline import ParsingPipeline
-    from structpred.models.robust import RobustSVM
-    from structpred.models.semi_supervised import SemiSupervisedSVM
+    from structpred.models.semi_supervised import RobustSVM, SemiSupervisedSVM
     from structpred.models.structured import StructuredPredictor
 
 __all__ = [

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from structpred.core.regulariser import Regulariser
 from structpred.core.result import Certificate, Result
 from structpred.core.types import Floats
 from structpred.errors import DataError, ParameterError
@@ -19,7 +20,7 @@ from structpred.models.base import StructuredEstimator
 from structpred.models.bundles import COMMON, common, pack_reports, pack_weights, restore_weights, restored
 from structpred.models.signs import BindingSign, Names, NameTable, Signs, SignSetting, binding_from, resolve_signs, signs_from
 from structpred.models.sklearn_bridge import refusals
-from structpred.objectives.regularisers.l2 import checked_signs
+from structpred.objectives.regularisers.l2 import FreeIntercept, checked_signs
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import LARGEST, Field, Flag, Number, Record, Spec, Whole
 from structpred.task.steps import TaskLike
@@ -164,16 +165,11 @@ class LinearEstimator(StructuredEstimator):
         weights = np.hstack([self.coef_, self._offsets()])[:, : len(names.rows)]
         return binding_from(self.report_, weights.T.ravel(), [names])
 
-    def _train(self, task: TaskLike, dev: Any, names: Names | None = None) -> Result:
+    def _regulariser_of(self, trainer: Trainer, task: TaskLike, names: Names | None) -> Regulariser:
         """As the parent's; a trainer of a free intercept gets the regulariser that leaves it free."""
-        trainer, _ = self._trainer_and_surrogate()
         if self.regulariser is None and self.signs is None and "free" in trainer.regulariser_requires:
-            from structpred.objectives.regularisers.l2 import FreeIntercept
-
-            run = copy(self)
-            run.regulariser = FreeIntercept()
-            return StructuredEstimator._train(run, task, dev)
-        return super()._train(task, dev, names)
+            return FreeIntercept()
+        return super()._regulariser_of(trainer, task, names)
 
     def _keep_results(
         self, results: list[Result], classes: npt.NDArray[Any] | None, n_outputs: int, constant: float, *, one_run: bool
