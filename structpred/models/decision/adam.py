@@ -16,7 +16,7 @@ from structpred.layers.loss import Loss
 from structpred.layers.record import Scores
 from structpred.models.decision.inputs import Design
 from structpred.runtime.memory import check_fits
-from structpred.runtime.ranges import ends_of
+from structpred.runtime.ranges import picked
 from structpred.trainers.loop import Callback
 from structpred.trainers.running.progress import Display
 
@@ -119,8 +119,8 @@ class Batches:
 
     def shuffled(self, order: Integers, size: int) -> Iterator[Batch]:
         """The instances in this order, `size` at a time."""
-        own, parts = self.design.take(order), parts_of(self.truth.offsets, order)
-        scores, gold, ends = self.truth.scores[parts], self.truth.gold[parts], ends_of(np.diff(self.truth.offsets)[order])
+        own, (parts, ends) = self.design.take(order), picked(self.truth.offsets, order)
+        scores, gold = self.truth.scores[parts], self.truth.gold[parts]
         for a in range(0, len(order), size):
             b = min(a + size, len(order))
             places = self._kept.get(b - a)
@@ -145,13 +145,6 @@ def _gradient(loss: Loss | Layer, batch: Batch, W: Floats, step: int) -> tuple[f
     except DataError as error:
         raise DataError(f"step {step}, instances {batch.ids[:4].tolist()}...: {error}; is learning_rate too large?") from error
     return value, batch.rows.T @ slope.reshape(len(batch.rows), -1) / len(batch.ids)
-
-
-def parts_of(offsets: Integers, at: Integers) -> Integers:
-    """The places of the parts of some instances in flat arrays."""
-    lengths = np.diff(offsets)[at]
-    ends = np.cumsum(lengths)
-    return np.repeat(offsets[at] - (ends - lengths), lengths) + np.arange(int(ends[-1]))
 
 
 def _least_squares(design: Design, truth: Truth) -> Floats:

@@ -13,7 +13,7 @@ from structpred.errors import DataError
 from structpred.features.label_rows import LabelRows
 from structpred.features.parts import PartFeatures
 from structpred.models.part_inputs import as_shapes, split_instances
-from structpred.runtime.ranges import spans
+from structpred.runtime.ranges import picked
 
 
 class Design(NamedTuple):
@@ -31,11 +31,8 @@ class Design(NamedTuple):
 
     def take(self, at: Integers) -> "Design":
         """Some instances."""
-        if not self.per_part:
-            return self._replace(rows=self.rows[at], places=np.arange(len(at) + 1), shapes=[self.shapes[i] for i in at.tolist()])
-        starts, stops = self.places[at], self.places[at + 1]
-        places = np.concatenate(([0], np.cumsum(stops - starts)))
-        return self._replace(rows=self.rows[spans(starts, stops)], places=places, shapes=[self.shapes[i] for i in at.tolist()])
+        rows, places = picked(self.places, at)
+        return self._replace(rows=self.rows[rows], places=places, shapes=[self.shapes[i] for i in at.tolist()])
 
     def features(self, scale: float) -> FeatureMap:
         """The feature map whose scores are `scale` times theta, for trainers of structural support vector machines."""

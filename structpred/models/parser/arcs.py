@@ -1,4 +1,4 @@
-"""What a parser does with arc features: the training task, of trees known in part, too; decoding with constraints, pruning."""
+"""What a parser does with arc features: heads that are not known, decoding with constraints, pruning."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.costs import Cost
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
@@ -15,13 +14,11 @@ from structpred.errors import DataError
 from structpred.features.arcs import ArcCandidates, ArcFeatures
 from structpred.features.fixed_scores import FixedParts
 from structpred.io.treebanks.treebank import Treebank
-from structpred.models.partial import Ruled, task_of
+from structpred.models.partial import Ruled
 from structpred.oracles.arborescence import ArborescenceOracle
 from structpred.oracles.projective import ProjectiveOracle
 from structpred.runtime.memory import check_fits
 from structpred.task.inference import Inference, part_scores
-from structpred.task.partial_task import PartialTask
-from structpred.task.task import Task
 
 TreeOracle = ArborescenceOracle | ProjectiveOracle
 
@@ -43,22 +40,6 @@ def crossing_arcs(heads: npt.NDArray[np.int64], offsets: npt.NDArray[np.int64]) 
     crossing = np.zeros(len(heads), np.uint8)
     mark_crossing(heads, offsets, crossing)
     return crossing
-
-
-def tree_task(
-    features: ArcFeatures, heads: npt.NDArray[np.int64], oracle: TreeOracle, loss: Cost, *,
-    sample_weight: npt.ArrayLike | None = None, token_weights: Sequence[Floats] | None = None, n_jobs: int = 1,
-    ruled: Ruled | None = None,
-) -> Task:  # fmt: skip
-    """The training task: find `heads` (flat), and any that `ruled` leaves of the sentences that it names.
-
-    Raises DataError, naming the sample, for heads that the oracle's trees exclude, InfeasibleError where no tree is left.
-    """
-    offsets = features.data.offsets
-    shapes = [(n,) for n in features.data.lengths.tolist()]
-    gold = np.split(heads, offsets[1:-1])
-    options = {"sample_weight": sample_weight, "token_weights": token_weights, "n_jobs": n_jobs}
-    return task_of(features, oracle, gold, shapes, loss, ruled or {}, **options)
 
 
 def best_trees(features: ArcFeatures, oracle: TreeOracle, w: Vector, n_jobs: int = 1) -> npt.NDArray[np.int64]:
@@ -87,8 +68,7 @@ def fixed_arcs(
             raise DataError(f"{name}: expected one entry per sentence, {len(lengths)}, got {len(given)}")
     found: list[Floats | None] = []
     for i, n in enumerate(lengths):
-        arcs = _fixed_pairs(None if fixed is None else fixed[i], n, i)
-        barred = _forbidden_pairs(None if forbidden is None else forbidden[i], n, i)
+        arcs, barred = _pairs("fixed", fixed, n, i), _pairs("forbidden", forbidden, n, i)
         if not arcs and not barred:
             found.append(None)
             continue
@@ -103,25 +83,17 @@ def fixed_arcs(
     return FixedParts(found)
 
 
-def _fixed_pairs(given: Any, n: int, i: int) -> list[tuple[int, int]]:
-    """The (head, modifier) pairs of an entry of `fixed`."""
-    if given is not None and not isinstance(given, Mapping):
-        raise DataError(f"fixed, sample {i}: expected {{word: its head}} or None, got {given!r}")
-    pairs = [(h, m) for m, h in (given or {}).items()]
-    for h, m in pairs:
-        _check_arc(h, m, n, f"fixed, sample {i}")
-    return pairs
-
-
-def _forbidden_pairs(given: Any, n: int, i: int) -> list[tuple[int, int]]:
-    """The (head, modifier) pairs of an entry of `forbidden`."""
-    if given is not None and (isinstance(given, str | Mapping) or not isinstance(given, Iterable)):
-        raise DataError(f"forbidden, sample {i}: expected a list of pairs (head, word) or None, got {given!r}")
-    pairs = list(given or ())
+def _pairs(name: str, rules: Any, n: int, i: int) -> list[tuple[int, int]]:
+    """The (head, modifier) pairs of sentence i in `fixed` or `forbidden`."""
+    given = None if rules is None else rules[i]
+    kind, form = (Mapping, "{word: its head}") if name == "fixed" else (Iterable, "a list of pairs (head, word)")
+    if given is not None and (not isinstance(given, kind) or (kind is Iterable and isinstance(given, str | Mapping))):
+        raise DataError(f"{name}, sample {i}: expected {form} or None, got {given!r}")
+    pairs = [(h, m) for m, h in given.items()] if isinstance(given, Mapping) else list(given or ())
     for pair in pairs:
         if not isinstance(pair, tuple | list) or len(pair) != 2:
-            raise DataError(f"forbidden, sample {i}: expected pairs (head, word), got {pair!r}")
-        _check_arc(pair[0], pair[1], n, f"forbidden, sample {i}")
+            raise DataError(f"{name}, sample {i}: expected pairs (head, word), got {pair!r}")
+        _check_arc(pair[0], pair[1], n, f"{name}, sample {i}")
     return pairs
 
 
@@ -200,11 +172,6 @@ def ruled_arcs(treebank: Treebank) -> Ruled:
         scores[known, heads[known]] = 0.0
         found[i] = scores.ravel()
     return found
-
-
-def completed_heads(task: Task, w: Vector, heads: Integers) -> Integers:
-    """The heads, with those of the best trees that agree with the others in the place of missing ones."""
-    return np.concatenate(task.completed(w)) if isinstance(task, PartialTask) else heads
 
 
 def training_candidates(pruner: Any, treebank: Treebank, k: int) -> tuple[ArcCandidates, int]:

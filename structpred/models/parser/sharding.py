@@ -30,7 +30,6 @@ from structpred.models.chain.inputs import NumericInput
 from structpred.models.chain.sharding import ChainPlan, ChainSharding, Sequences, labelled, labels_of
 from structpred.models.chain.targets import LabelEncoder
 from structpred.models.parser.arcs import (
-    completed_heads,
     crossing_arcs,
     filled_heads,
     is_projective,
@@ -38,13 +37,13 @@ from structpred.models.parser.arcs import (
     ruled_arcs,
     training_candidates,
     tree_oracle,
-    tree_task,
 )
 from structpred.models.parser.relations import RelationFeatures, fitted_labeler, forget_second_stage
 from structpred.models.parser.sentences import check_columns, held_out_trees, training_trees
-from structpred.models.partial import NEEDS_ALL, sums_suffice, tell_missing
+from structpred.models.partial import NEEDS_ALL, sums_suffice, task_of, tell_missing
 from structpred.models.settings import resolve_loss
 from structpred.models.sharding import Columns, Further, Sharding, refuse_classes
+from structpred.task.partial_task import PartialTask
 from structpred.task.task import Task
 
 log = logging.getLogger("structpred.models")
@@ -299,9 +298,11 @@ def _task(
     candidates: ArcCandidates | None,
     **options: Any,
 ) -> Task:
+    """DataError names the sample for heads that the oracle's trees exclude, InfeasibleError for one that no tree is left to."""
     features = ArcFeatures(coded, plan.templates, plan.bits, candidates=candidates)
-    oracle, ruled = tree_oracle(plan.projective, single_root), ruled_arcs(treebank)
-    return tree_task(features, filled_heads(treebank), oracle, resolve_loss(loss), ruled=ruled, **options)
+    gold, shapes = np.split(filled_heads(treebank), coded.offsets[1:-1]), [(n,) for n in coded.lengths.tolist()]
+    oracle = tree_oracle(plan.projective, single_root)
+    return task_of(features, oracle, gold, shapes, resolve_loss(loss), ruled_arcs(treebank), **options)
 
 
 def _completed(plan: TreePlan, single_root: bool, w: Vector, treebank: Treebank) -> Integers:
@@ -312,7 +313,8 @@ def _completed(plan: TreePlan, single_root: bool, w: Vector, treebank: Treebank)
         some = treebank.take(rows)
         coded = plan.featurizer.transform(some)
         task = _task(plan, some, coded, single_root, "hamming", None)  # these keep all arcs, pruned or not
-        heads[missing] = completed_heads(task, w, filled_heads(some))[some.heads < 0]
+        assert isinstance(task, PartialTask)
+        heads[missing] = np.concatenate(task.completed(w))[some.heads < 0]
     return heads
 
 
