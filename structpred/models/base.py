@@ -11,12 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.costs import Cost
-from structpred.core.oracle import Oracle
 from structpred.core.regulariser import Regulariser, group_norms
 from structpred.core.result import Certificate, History, Record, Result
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
-from structpred.models.bundles import common, pack_run, read_own, write_model
+from structpred.models.bundles import Saved, common, pack_run
 from structpred.models.groups import with_pruning, zeroed
 from structpred.models.nothing_learnt import warned
 from structpred.models.own_components import check_own, components_of, marked
@@ -30,12 +29,13 @@ from structpred.models.signs import (
     SignSetting,
     binding_from,
     group_names,
-    sign_regulariser,
+    resolve_signs,
     signs_from,
     with_signs,
 )
 from structpred.models.sklearn_bridge import Estimator, NotFittedError
 from structpred.objectives.log_loss import LogLoss
+from structpred.objectives.regularisers.signed import signed
 from structpred.storage import schema as storage
 from structpred.storage.bundles import Bundle
 from structpred.task.partial_task import is_partial
@@ -47,7 +47,7 @@ from structpred.trainers.running.checkpoints import Progress
 
 
 @dataclass(eq=False, repr=False)
-class StructuredEstimator(Estimator, ABC):
+class StructuredEstimator(Saved, Estimator, ABC):
     """The parent of the estimators: the settings that all of them have, training, and model files.
 
     A child is a dataclass, too (`@dataclass(eq=False, repr=False)`, which leaves scikit-learn's repr and equality alone). Its
@@ -171,18 +171,6 @@ class StructuredEstimator(Estimator, ABC):
     def _from_bundle(cls, head: dict[str, Any], bundle: Bundle, oracle: Any) -> Self:
         """The fitted estimator of a header that was checked; ValueError (or a child) where the parts do not fit each other."""
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model as one file, atomically, without pickle: see docs/formats.md. An oracle is named in it, not held."""
-        write_model(path, self)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], oracle: Oracle | None = None) -> Self:
-        """Read a model file; raises ModelFileError for anything that is not a whole, unaltered model of this class.
-
-        oracle: of the same class as in training, where one was given then; other models have no use for it.
-        """
-        return read_own(path, cls, oracle)
-
     def without_groups(self, names: Collection[str]) -> Self:
         """The same fitted model with the weights of these groups zero, and without what only they need, such as templates.
 
@@ -269,7 +257,7 @@ class StructuredEstimator(Estimator, ABC):
         if self.signs is None:
             return found
         tables = group_names(task.groups, task.group_names) if names is None else names()
-        return sign_regulariser(self.signs, found, tables, task.dim)
+        return signed(found, resolve_signs(self.signs, tables, task.dim))
 
     def _earlier_run(self) -> Progress | None:
         """The run to continue, with warm_start after an earlier fit; ParameterError where its state was not kept."""

@@ -9,12 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.regulariser import Regulariser, capabilities
+from structpred.core.regulariser import capabilities
 from structpred.core.result import Result
 from structpred.core.types import Integers
 from structpred.errors import ParameterError
 from structpred.objectives.regularisers.l2 import SignConstraints, checked_signs
-from structpred.objectives.regularisers.signed import signed
 from structpred.text.suggestions import did_you_mean
 from structpred.trainers.problem import Problem
 
@@ -147,13 +146,6 @@ def resolve_signs(signs: SignSetting, tables: Sequence[NameTable], dim: int) -> 
             out[at] = sign * factor
         claimed.append(pattern)
     return out
-
-
-def sign_regulariser(
-    signs: SignSetting, regulariser: Regulariser, tables: Sequence[NameTable], dim: int
-) -> SignConstraints:  # fmt: skip
-    """The regulariser on the cone of the setting `signs`."""
-    return signed(regulariser, resolve_signs(signs, tables, dim))
 
 
 def with_signs(problem: Problem, result: Result) -> Result:

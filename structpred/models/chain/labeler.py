@@ -242,7 +242,8 @@ class ChainLabeler(StructuredEstimator):
 
         Raises DataError, naming the sample, before anything is trained; ParameterError where there is nothing to continue from.
         """
-        _online().partial_fit(self, X, y, classes, sample_weight, token_weight, allowed, n_total)
+        options = {"sample_weight": sample_weight, "token_weight": token_weight, "allowed": allowed}
+        _online().partial_fit(self, X, y, classes, n_total, **options)
         return self
 
     def fit_stream(

@@ -9,7 +9,6 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.result import Certificate, Result
 from structpred.errors import CheckpointError, DataError, ParameterError
@@ -50,16 +49,7 @@ class OnlineState:
     sequences: int = 0
 
 
-def partial_fit(
-    labeler: Any,
-    X: Any,
-    y: Any,
-    classes: Sequence[Any] | None,
-    sample_weight: npt.ArrayLike | None,
-    token_weight: Sequence[npt.ArrayLike] | None,
-    allowed: Sequence[Any] | None,
-    n_total: float | None,
-) -> None:
+def partial_fit(labeler: Any, X: Any, y: Any, classes: Sequence[Any] | None, n_total: float | None, **given: Any) -> None:
     """One pass over a batch, in order, from where the last one ended. See `ChainLabeler.partial_fit`."""
     before = _state_before(labeler, n_total)
     if before is None:
@@ -74,9 +64,7 @@ def partial_fit(
         data = input_.transform(X)
     encoder = before.encoder if before is not None else None if classes is None else encoder_of(classes)
     with about_labels(_FIXED):
-        task, encoder = labelled(
-            labeler, data, y, encoder, sample_weight=sample_weight, token_weight=token_weight, allowed=allowed
-        )
+        task, encoder = labelled(labeler, data, y, encoder, **given)
     trainer, _ = labeler._trainer_and_surrogate()
     total = _checked_total(trainer, n_total) if before is None else before.n_total
     problem = _problem(labeler, task, total)

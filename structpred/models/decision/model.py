@@ -1,7 +1,6 @@
 """The decision model: features -> costs -> decision, trained for the decision's true cost."""
 
 import json
-import os
 from collections.abc import Hashable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
@@ -23,13 +22,12 @@ from structpred.models.base import as_callbacks, checked_C, seed_of, structured_
 from structpred.models.bundles import (
     COMMON,
     OBJECT,
+    Saved,
     computed,
     pack_weights,
-    read_own,
     restored,
     settings_record,
     unpack_weights,
-    write_model,
 )
 from structpred.models.decision.adam import Adam, Truth
 from structpred.models.decision.inputs import Design, read
@@ -87,7 +85,7 @@ HEADER = storage.Record({
 
 
 @dataclass(eq=False, repr=False)
-class DecisionModel(Estimator):
+class DecisionModel(Saved, Estimator):
     """Predict the costs of parts by a linear map, such that the decisions at the predicted costs have a small true cost.
 
     Minimises  1/2 |W|^2 + C sum_i loss_i(W),  with theta_i = W' x_i the predicted scores: minus costs, or values. The intercept
@@ -123,7 +121,8 @@ class DecisionModel(Estimator):
     callbacks, random_state
         As for every estimator.
     regressor : regressor of scikit-learn, optional
-        Learns the costs themselves, whatever the decisions: the two-stage baseline. loss, trainer and C are then not used.
+        Learns the costs themselves, whatever the decisions: the two-stage baseline. loss, trainer and C are then not used, and
+        the model cannot be saved.
     verbose : int
         0: silent. 1: a line a pass on standard error, in a notebook an output that changes in place.
     n_jobs : int, optional
@@ -322,15 +321,6 @@ class DecisionModel(Estimator):
     ) -> float:
         """1 - the normalised regret: 1 where every decision is the best one."""
         return 1.0 - self.regrets(X, costs, values=values, shapes=shapes).normalised
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model as one file, atomically, without pickle. The oracle is only named in it; a regressor is refused."""
-        write_model(path, self)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], oracle: Oracle | None = None) -> Self:
-        """Read a model file; `oracle` must be of the class that the model was trained with."""
-        return read_own(path, cls, oracle)
 
     _HEADER = HEADER
 

@@ -22,7 +22,7 @@ from structpred.models.kernels.inputs import KERNEL, KernelInput, SupportInput
 from structpred.models.settings import resolve_regulariser
 from structpred.objectives.regularisers.l2 import L2
 from structpred.storage.bundles import Bundle
-from structpred.storage.schema import Record
+from structpred.storage.schema import Field, Record
 from structpred.trainers.problem import Surrogate, Trainer
 
 # a class that is listed in front of ChainLabeler; no parent of its own, so that the estimators stay two steps from their root
@@ -40,7 +40,10 @@ class Kernelised(Labeler):
     kernel: str | Kernel | Callable[[Any, Any], npt.ArrayLike] = "rbf"
 
     _sharding = None  # type: ignore[assignment]  # a Gram matrix knows all samples
-    _HEADER = Record({**ChainLabeler._HEADER.fields, "kernel": KERNEL})
+    _HEADER = Record({
+        **ChainLabeler._HEADER.fields,
+        "kernel": Field(KERNEL, "kernel", saved, lambda entry: entry if isinstance(entry, str) else restored(entry)),
+    })  # fmt: skip
 
     def _choose_input(self, X: Any) -> tuple[Input, Any]:
         checked_C(self.C)
@@ -86,11 +89,6 @@ class Kernelised(Labeler):
         """(n_support, n_classes): position x adds k(x, support) dual_coef_ to the scores of its labels."""
         return self._kernel_input.dual_coefficients(self.coef_, len(self.classes_))
 
-    def _contents(self) -> Bundle:
-        found = super()._contents()
-        found.header["kernel"] = saved(self.kernel)
-        return found
-
     @classmethod
     def _input_of(cls, kind: str, part: Bundle) -> Input:
         several = isinstance(part.header, dict) and "means" in part.header
@@ -99,9 +97,8 @@ class Kernelised(Labeler):
     @classmethod
     def _from_bundle(cls, head: dict[str, Any], bundle: Bundle, oracle: Any) -> Self:
         model = super()._from_bundle(head, bundle, oracle)
-        kernel, inner = head["kernel"], model._kernel_input.inner
+        inner = model._kernel_input.inner
         model.n_features_in_ = inner.n_features or 0
-        model.kernel = kernel if isinstance(kernel, str) else restored(kernel)
         if isinstance(inner, RowInput):
             model.template = list(inner.features.templates)
         return model

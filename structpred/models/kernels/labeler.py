@@ -137,9 +137,12 @@ class KernelChainLabeler(Kernelised, ChainLabeler):
 
     _HEADER = Record({
         **Kernelised._HEADER.fields,
-        "kernels": Field(maybe(ListOf(KERNEL, 1)), default=None),
-        "combine": Field(OneOf(COMBINE), default="mkl"),
-        "n_components": Field(maybe(Whole(1)), default=None),
+        "kernels": Field(
+            maybe(ListOf(KERNEL, 1)), "kernels", lambda given: [saved(one) for one in listed_kernels(given)],
+            lambda entries: [restored(one) for one in entries], None, sparse=True,
+        ),
+        "combine": Field(OneOf(COMBINE), "combine", default="mkl"),
+        "n_components": Field(maybe(Whole(1)), "n_components", default=None, sparse=True),
     })  # fmt: skip
 
     @property
@@ -248,18 +251,9 @@ class KernelChainLabeler(Kernelised, ChainLabeler):
                 "kernels= and n_components= need all training positions at once: use fit, not pieces of the data"
             )
 
-    def _contents(self) -> Bundle:
-        bundle = super()._contents()
-        if self._several:
-            kernels = None if self.kernels is None else [saved(kernel) for kernel in listed_kernels(self.kernels)]
-            bundle.header |= {"kernels": kernels, "combine": self.combine, "n_components": self.n_components}
-        return bundle
-
     @classmethod
     def _from_bundle(cls, head: dict[str, Any], bundle: Bundle, oracle: Any) -> Self:
         model = super()._from_bundle(head, bundle, oracle)
-        model.combine, model.n_components = head["combine"], head["n_components"]
-        model.kernels = None if head["kernels"] is None else [restored(kernel) for kernel in head["kernels"]]
         if isinstance(model.input_, KernelExpansion) and "group_weights" in model.report_:
             model.group_weights_ = model.report_["group_weights"][-1].copy()
         return model
