@@ -2,7 +2,6 @@
 
 import numbers
 import warnings
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
@@ -119,18 +118,15 @@ def n_columns(input_: Input) -> int:
     return (input_.n_features or 0) - (isinstance(input_, NumericInput) and input_.intercept)
 
 
-class _Named(ABC):
+class _Named:
     """Sequences of strings: `features` makes the ids, hashed ones or those of names that it has learnt."""
 
     kind: ClassVar[str]
+    #: gives the class of `features` that hashes, and the one that learns names
+    makers: ClassVar[Any]
 
     def __init__(self, features: Any) -> None:
         self.features = features
-
-    @classmethod
-    @abstractmethod
-    def makers(cls) -> tuple[Any, Any]:
-        """The class of `features` that hashes, and the one that learns names."""
 
     @property
     def n_features(self) -> int:
@@ -176,11 +172,7 @@ class TokenInput(_Named):
 
     kind = "tokens"
     features: FeatureDictionary | FeatureHasher
-
-    @classmethod
-    def makers(cls) -> tuple[Any, Any]:
-        """The hasher and the dictionary."""
-        return FeatureHasher, FeatureDictionary
+    makers = staticmethod(lambda: (FeatureHasher, FeatureDictionary))
 
     def fit_transform(self, sequences: Any) -> PackedSequences:
         """Learn the features and pack; of a corpus that is coded already only the counts are asked for."""
@@ -214,11 +206,7 @@ class RowInput(_Named):
 
     kind = "rows"
     features: "TemplateFeaturizer | HashedTemplateFeaturizer"
-
-    @classmethod
-    def makers(cls) -> tuple[Any, Any]:
-        """The templates that hash, and those that learn features."""
-        return _hashed_templates().HashedTemplateFeaturizer, _named_templates().TemplateFeaturizer
+    makers = staticmethod(lambda: (_hashed_templates().HashedTemplateFeaturizer, _named_templates().TemplateFeaturizer))
 
 
 INPUTS: dict[str, type[NumericInput] | type[TokenInput] | type[RowInput]] = {
@@ -288,15 +276,15 @@ def _numeric(min_count: int, n_bits: int | None) -> NumericInput:
     return NumericInput()
 
 
-def as_sequences(sequences: Any, name: str = "X") -> Iterable[Any]:
+def as_sequences(sequences: Any) -> Iterable[Any]:
     """What can be iterated as a list of samples; raises DataError for one matrix, a string, a dict and the like."""
     is_list = isinstance(sequences, np.ndarray) and (sequences.dtype.kind == "O" or sequences.ndim > 2)
     if _is_matrix(sequences) and not is_list:
         raise DataError(
-            f"{name}: expected a list of sequences, got one matrix; did you pass one sequence instead of a list of sequences?"
+            "X: expected a list of sequences, got one matrix; did you pass one sequence instead of a list of sequences?"
         )
     if isinstance(sequences, str | bytes | Mapping) or not isinstance(sequences, Iterable):
-        raise DataError(f"{name}: expected a list of sequences, got {type(sequences).__name__}")
+        raise DataError(f"X: expected a list of sequences, got {type(sequences).__name__}")
     return sequences
 
 

@@ -373,23 +373,21 @@ class ChainLabeler(StructuredEstimator):
     @property
     def transitions_(self) -> npt.NDArray[np.float64]:
         """Transition weights (label before, label after)."""
-        self._check_fitted()
         return np.asarray(self._table()[-len(self.classes_) :], dtype=np.float64)
 
     @property
     def emissions_(self) -> npt.NDArray[np.float64]:
         """Emission weights (feature, label), without the intercept."""
-        self._check_fitted()
         return np.asarray(self._table()[: n_columns(self.input_)], dtype=np.float64)
 
     @property
     def intercept_(self) -> npt.NDArray[np.float64]:
         """What every token adds to the score of each label, (label); zeros where there is no intercept."""
-        self._check_fitted()
         return np.asarray(self._table()[n_columns(self.input_) : self.input_.n_features].sum(axis=0), dtype=np.float64)
 
     def _table(self) -> npt.NDArray[Any]:
         """A row for each feature, start, stop and transitions; a column for each label."""
+        self._check_fitted()
         return weight_table(self.coef_, len(self.classes_))
 
 

@@ -14,11 +14,12 @@ from structpred.core.weights import Vector
 from structpred.data.sequences import PackedSequences
 from structpred.errors import ParameterError
 from structpred.models.base import checked_C
+from structpred.models.bundles import OBJECT
 from structpred.models.chain.inputs import Input, RowInput
 from structpred.models.chain.labeler import ChainLabeler
 from structpred.models.kernels.expansion import KernelExpansion
 from structpred.models.kernels.functions import Kernel, Mean, Missing, resolve_kernel, restored, saved
-from structpred.models.kernels.inputs import KERNEL, KernelInput, SupportInput
+from structpred.models.kernels.inputs import KernelInput, SupportInput
 from structpred.models.settings import resolve_regulariser
 from structpred.objectives.regularisers.l2 import L2
 from structpred.storage.bundles import Bundle
@@ -42,7 +43,7 @@ class Kernelised(Labeler):
     _sharding = None  # type: ignore[assignment]  # a Gram matrix knows all samples
     _HEADER = Record({
         **ChainLabeler._HEADER.fields,
-        "kernel": Field(KERNEL, "kernel", saved, lambda entry: entry if isinstance(entry, str) else restored(entry)),
+        "kernel": Field(OBJECT, "kernel", saved, lambda entry: entry if isinstance(entry, str) else restored(entry)),
     })  # fmt: skip
 
     def _choose_input(self, X: Any) -> tuple[Input, Any]:

@@ -19,11 +19,11 @@ from structpred.data.sequences import PackedSequences
 from structpred.errors import DataError
 from structpred.features.positions import PositionSequences
 from structpred.features.sequences import n_chain_weights, weight_table
+from structpred.models.bundles import OBJECT
 from structpred.models.chain.inputs import INPUT, Input, NumericInput
 from structpred.models.kernels.functions import Kernel, Mean, Precomputed, names_of, restored_complete, saved
 from structpred.models.kernels.gram import EXACT, check_room, checked_gram, distinct_rows, factorise, gram_of, stacked
 from structpred.models.kernels.inputs import (
-    KERNEL,
     Support,
     SupportInput,
     beside_inner,
@@ -43,7 +43,7 @@ from structpred.task.function_space import FunctionSpace
 #: kernel values that are held at once when positions are scored
 _BLOCK = 1 << 22
 #: the input that reads X, and the kernels, each the mean of a list
-HEADER = Record({"inner": INPUT, "means": ListOf(ListOf(KERNEL, 1), 1)})
+HEADER = Record({"inner": INPUT, "means": ListOf(ListOf(OBJECT, 1), 1)})
 #: explicit features are of sample -1
 _AT = Array(("int64",), (None, 2))
 _ENDS = Array(("int64",), ("n_ends",), below=2**40)

@@ -12,20 +12,20 @@ from structpred.core.weights import Vector, check_length, padded
 from structpred.data.sequences import PackedSequences
 from structpred.errors import DataError
 from structpred.features.sequences import n_chain_weights, weight_table
+from structpred.models.bundles import OBJECT
 from structpred.models.chain.inputs import INPUT, INPUTS, Input
 from structpred.models.kernels.functions import Kernel, Precomputed, name_of, restored_complete, saved
 from structpred.models.kernels.gram import EXACT, ROUNDED, Factor, check_factor_fits, distinct_rows, factorise
 from structpred.runtime.memory import check_fits
 from structpred.runtime.ranges import ends_of
 from structpred.storage.bundles import Bundle, under
-from structpred.storage.schema import AnyOf, Array, Plain, Record, TableOf, Text, array_of, as_file_error
+from structpred.storage.schema import Array, Record, array_of, as_file_error
 
 #: kernel values that are held at once when positions are scored
 _BLOCK = 1 << 22
 
-KERNEL = AnyOf((Text(), Record({"class": Text(), "settings": TableOf(Plain())})))
 #: the input that reads X, and the kernel
-_HEADER = Record({"inner": INPUT, "kernel": KERNEL})
+_HEADER = Record({"inner": INPUT, "kernel": OBJECT})
 AT = Array(("int64",), (None, 2), below=2**62)
 _PIVOTS = Array(("int64",), ("n_support",), below="n_columns")
 _GRAM = Array(("float32",), ("n_support", "n_support"))

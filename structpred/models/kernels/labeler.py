@@ -15,12 +15,12 @@ from structpred.data.sequences import PackedSequences
 from structpred.errors import ParameterError
 from structpred.features.positions import PositionFeatures
 from structpred.models.base import seed_of
+from structpred.models.bundles import OBJECT
 from structpred.models.chain.inputs import Input, NumericInput
 from structpred.models.chain.labeler import ChainLabeler, Scored
 from structpred.models.kernels.estimator import Kernelised
 from structpred.models.kernels.expansion import KernelExpansion
 from structpred.models.kernels.functions import Kernel, Mean, Precomputed, listed_kernels, resolve_kernel, restored, saved
-from structpred.models.kernels.inputs import KERNEL
 from structpred.models.signs import Names
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.regularisers.mkl import MKL
@@ -138,7 +138,7 @@ class KernelChainLabeler(Kernelised, ChainLabeler):
     _HEADER = Record({
         **Kernelised._HEADER.fields,
         "kernels": Field(
-            maybe(ListOf(KERNEL, 1)), "kernels", lambda given: [saved(one) for one in listed_kernels(given)],
+            maybe(ListOf(OBJECT, 1)), "kernels", lambda given: [saved(one) for one in listed_kernels(given)],
             lambda entries: [restored(one) for one in entries], None, sparse=True,
         ),
         "combine": Field(OneOf(COMBINE), "combine", default="mkl"),

@@ -17,8 +17,9 @@ from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Field, Flag, ListOf, Number, OneOf, Record, Spec, Text, Whole, maybe
 
 _GIVEN = Record({
-    "projective": maybe(Flag()), "templates": maybe(ListOf(Text(), 1)),
-    "attributes": Field(maybe(ListOf(OneOf(COLUMNS), 1)), default=None),
+    "projective": Field(maybe(Flag()), "projective", bool),
+    "templates": Field(maybe(ListOf(Text(), 1)), "templates", lambda templates: list(map(str, templates))),
+    "attributes": Field(maybe(ListOf(OneOf(COLUMNS), 1)), "attributes", list, default=None, sparse=True),
 })  # fmt: skip
 _OWN: dict[str, Spec] = {
     **COMMON,
@@ -73,10 +74,8 @@ def template_header(parser: Any) -> dict[str, Any]:
     given: the settings of which it else holds only what they came to.
     """
     seeds = [template.seed for template in parser.templates_ if template.seed is not None]
-    listed = None if parser.templates is None else [str(template) for template in parser.templates]
-    given = {"projective": None if parser.projective is None else bool(parser.projective), "templates": listed}
-    given |= {} if parser.attributes is None else {"attributes": list(parser.attributes)}
-    return {"templates": [str(template) for template in parser.templates_], **({"seeds": seeds} if seeds else {}), "given": given}
+    shown = {"templates": [str(template) for template in parser.templates_], "given": _GIVEN.written(parser)}
+    return shown | ({"seeds": seeds} if seeds else {})
 
 
 def given_settings(head: dict[str, Any], templates: Sequence[ArcTemplate]) -> dict[str, Any]:
