@@ -11,11 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.costs import Cost
+from structpred.core.oracle import Oracle
 from structpred.core.regulariser import Regulariser, group_norms
 from structpred.core.result import Certificate, History, Record, Result
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
-from structpred.models.bundles import Saved, common, pack_run
+from structpred.models.bundles import common, pack_run, read_own, save
 from structpred.models.groups import with_pruning, zeroed
 from structpred.models.nothing_learnt import warned
 from structpred.models.own_components import check_own, components_of, marked
@@ -47,7 +48,7 @@ from structpred.trainers.running.checkpoints import Progress
 
 
 @dataclass(eq=False, repr=False)
-class StructuredEstimator(Saved, Estimator, ABC):
+class StructuredEstimator(Estimator, ABC):
     """The parent of the estimators: the settings that all of them have, training, and model files.
 
     A child is a dataclass, too (`@dataclass(eq=False, repr=False)`, which leaves scikit-learn's repr and equality alone). Its
@@ -170,6 +171,16 @@ class StructuredEstimator(Saved, Estimator, ABC):
     @abstractmethod
     def _from_bundle(cls, head: dict[str, Any], bundle: Bundle, oracle: Any) -> Self:
         """The fitted estimator of a header that was checked; ValueError (or a child) where the parts do not fit each other."""
+
+    save = save
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], oracle: Oracle | None = None) -> Self:
+        """Read a model file; raises ModelFileError for anything that is not a whole, unaltered model of this class.
+
+        oracle: of the same class as in training, where one was given then; other models have no use for it.
+        """
+        return read_own(path, cls, oracle)
 
     def without_groups(self, names: Collection[str]) -> Self:
         """The same fitted model with the weights of these groups zero, and without what only they need, such as templates.

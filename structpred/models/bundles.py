@@ -5,7 +5,7 @@ import platform
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -150,31 +150,25 @@ def restored(kind: type[Kind], head: dict[str, Any], **given: Any) -> Kind:
     return model
 
 
-class Saved:
-    """A parent of what has model files: a child says what they hold by `_HEADER`, `_contents` and `_from_bundle`."""
+def save(self: Any, path: str | os.PathLike[str]) -> None:
+    """Write the model as one file, atomically, without pickle: see docs/formats.md. An oracle is named in it, not held.
 
-    def save(self: Any, path: str | os.PathLike[str]) -> None:
-        """Write the model as one file, atomically, without pickle: see docs/formats.md. An oracle is named in it, not held.
+    DataError, which says why, where reading would refuse its header.
+    """
+    self._check_fitted()
+    bundle = to_bundle(self)
+    try:
+        self._HEADER.read(bundle.header, "header")
+    except ValueError as error:
+        raise DataError(f"{os.fspath(path)}: this model cannot be saved: {error}") from None
+    write_bundle(path, bundle, kind="model", format_version=FORMAT_VERSION)
 
-        DataError, which says why, where reading would refuse its header.
-        """
-        self._check_fitted()
-        bundle = to_bundle(self)
-        try:
-            self._HEADER.read(bundle.header, "header")
-        except ValueError as error:
-            raise DataError(f"{os.fspath(path)}: this model cannot be saved: {error}") from None
-        write_bundle(path, bundle, kind="model", format_version=FORMAT_VERSION)
 
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], oracle: Any = None) -> Self:
-        """Read a model file; raises ModelFileError for anything that is not a whole, unaltered model of this class.
-
-        oracle: of the same class as in training, where one was given then; other models have no use for it.
-        """
-        model = read_model(path, lambda name: cls, oracle, [cls.__name__])
-        assert isinstance(model, cls)
-        return model
+def read_own(path: str | os.PathLike[str], kind: type[Kind], oracle: Any = None) -> Kind:
+    """The estimator of that class in a file."""
+    model = read_model(path, lambda name: kind, oracle, [kind.__name__])
+    assert isinstance(model, kind)
+    return model
 
 
 def read_model(

@@ -1,5 +1,6 @@
 """What kernel machines share that choose labels, states or points: the kernel matrix, scores of new rows, and the file."""
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
@@ -17,7 +18,7 @@ from structpred.core.result import History
 from structpred.core.types import Floats, Integers
 from structpred.errors import DataError, ParameterError
 from structpred.models.base import seed_of
-from structpred.models.bundles import CLASS, COMMON, OBJECT, Saved, computed, restored
+from structpred.models.bundles import CLASS, COMMON, OBJECT, computed, read_own, restored, save
 from structpred.models.kernels.functions import Kernel, Precomputed, resolve_kernel, restored_complete, saved
 from structpred.models.kernels.random_features import RandomFeatures
 from structpred.models.settings import settings_of
@@ -126,7 +127,7 @@ LEVELS: tuple[Level, ...] = ("local", "eps-global", "global")  # from the weakes
 
 
 @dataclass(eq=False, repr=False)
-class KernelMachine(Saved, ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
+class KernelMachine(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """The parent of classifiers h_k(x) = sum_i beta_ki k(x_i, x) + b_k that come with a level of proof.
 
     A child is a dataclass, too, whose fields are further settings, and its `fit` calls `_read`, `_space` and `_keep`.
@@ -229,6 +230,13 @@ class KernelMachine(Saved, ClassifierMixin, BaseEstimator, ABC):  # type: ignore
     def _check_fitted(self) -> None:
         if not hasattr(self, "dual_coef_"):
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit(X, y) first, or load a model")
+
+    save = save
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a model file; ModelFileError for anything that is not a whole, unaltered model of this class."""
+        return read_own(path, cls)
 
     def _contents(self) -> Bundle:
         own = {"kernel": _saved(self.kernel), "fitted_kernel": _saved(self._kernel), "rows": self._rows is not None}

@@ -1,6 +1,7 @@
 """The decision model: features -> costs -> decision, trained for the decision's true cost."""
 
 import json
+import os
 from collections.abc import Hashable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
@@ -22,10 +23,11 @@ from structpred.models.base import as_callbacks, checked_C, seed_of, structured_
 from structpred.models.bundles import (
     COMMON,
     OBJECT,
-    Saved,
     computed,
     pack_weights,
+    read_own,
     restored,
+    save,
     settings_record,
     unpack_weights,
 )
@@ -85,7 +87,7 @@ HEADER = storage.Record({
 
 
 @dataclass(eq=False, repr=False)
-class DecisionModel(Saved, Estimator):
+class DecisionModel(Estimator):
     """Predict the costs of parts by a linear map, such that the decisions at the predicted costs have a small true cost.
 
     Minimises  1/2 |W|^2 + C sum_i loss_i(W),  with theta_i = W' x_i the predicted scores: minus costs, or values. The intercept
@@ -322,7 +324,13 @@ class DecisionModel(Saved, Estimator):
         """1 - the normalised regret: 1 where every decision is the best one."""
         return 1.0 - self.regrets(X, costs, values=values, shapes=shapes).normalised
 
+    save = save
     _HEADER = HEADER
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], oracle: Oracle | None = None) -> Self:
+        """Read a model file; `oracle` must be of the class that the model was trained with."""
+        return read_own(path, cls, oracle)
 
     def _contents(self) -> Bundle:
         if hasattr(self, "regressor_"):
