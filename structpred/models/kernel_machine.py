@@ -54,16 +54,11 @@ _BLOCK = 1 << 22
 class KernelMatrix:
     """The kernel matrix of the training points."""
 
-    def __init__(self, gram: Floats, kernel: Kernel) -> None:
-        self.gram, self.kernel = gram, kernel
+    #: the problem of points without labels, and that of points that may be discarded
+    problem, ramp_problem = SemiSupervisedProblem, RampLossProblem
 
-    def problem(self, signs: Integers, C: float, C2: float, positives: int | None) -> SemiSupervisedProblem:
-        """The problem for these labels."""
-        return SemiSupervisedProblem(self.gram, signs, C, C2, positives)
-
-    def ramp_problem(self, signs: Integers, C: float, cap: float) -> RampLossProblem:
-        """The problem of these labels that finds the points to discard."""
-        return RampLossProblem(self.gram, signs, C, cap)
+    def __init__(self, values: Any, kernel: Kernel) -> None:
+        self.values, self.kernel = values, kernel
 
     def expansion(self, found: list[Inner]) -> tuple[Integers, Floats, Floats]:
         """(support vectors, their coefficients, offsets)."""
@@ -79,24 +74,16 @@ class Columns:
     turn: from kernel values to features; None where they are the same.
     """
 
-    def __init__(
-        self, features: npt.NDArray[np.float32], kernel: Any, support: Integers | None = None, turn: Floats | None = None
-    ) -> None:
-        self.features, self.kernel, self.support, self.turn = features, kernel, support, turn
+    problem, ramp_problem = FeatureProblem, RampFeatureProblem
 
-    def problem(self, signs: Integers, C: float, C2: float, positives: int | None) -> FeatureProblem:
-        """The problem for these labels."""
-        return FeatureProblem(self.features, signs, C, C2, positives)
-
-    def ramp_problem(self, signs: Integers, C: float, cap: float) -> RampFeatureProblem:
-        """The problem of these labels that finds the points to discard."""
-        return RampFeatureProblem(self.features, signs, C, cap)
+    def __init__(self, values: Any, kernel: Any, support: Integers | None = None, turn: Floats | None = None) -> None:
+        self.values, self.kernel, self.support, self.turn = values, kernel, support, turn
 
     def expansion(self, found: list[Inner]) -> tuple[Integers, Floats, Floats]:
         """(landmarks, their coefficients or those of the features, offsets)."""
         from structpred.nonconvex._dual_kernels import weights
 
-        w = np.array([weights(self.features, inner.beta) for inner in found])
+        w = np.array([weights(self.values, inner.beta) for inner in found])
         return self.from_weights(w, np.array([inner.beta.sum() for inner in found]))
 
     def from_weights(self, w: Floats, b: Floats) -> tuple[Integers, Floats, Floats]:
@@ -329,9 +316,9 @@ def _read_rows(arrays: Mapping[str, npt.NDArray[Any]], n: int, d: int) -> Any:
     indptr = array_of(arrays, "indptr", Array(("int64",), (n + 1,)))
     indices = array_of(arrays, "indices", Array(("int64",), (None,), below=d))
     values = array_of(arrays, "values", Array(("float64",), (len(indices),)))
-    if indptr[0] != 0 or indptr[-1] != len(indices) or (np.diff(indptr) < 0).any():
-        raise ValueError(f"indptr: expected ascending numbers from 0 to {len(indices)}")
-    return sparse.csr_array((values, indices, indptr), shape=(n, d))
+    rows = sparse.csr_array((values, indices, indptr), shape=(n, d))
+    rows.check_format(full_check=True)
+    return rows
 
 
 def _dense(rows: Any) -> Floats:

@@ -104,10 +104,10 @@ class LatentSVM(KernelMachine):
         inputs = self._space(rows)
         space: Space
         if isinstance(inputs, Columns):
-            features = np.concatenate((inputs.features, np.ones((len(codes), 1), np.float32)), axis=1)
+            features = np.concatenate((inputs.values, np.ones((len(codes), 1), np.float32)), axis=1)
             space = FeatureSpace(features)
         else:
-            space = GramSpace(checked_gram(inputs.gram) + 1.0)  # the constant is for the intercepts
+            space = GramSpace(checked_gram(inputs.values) + 1.0)  # the constant is for the intercepts
         problem = self._shown(LatentProblem(space, codes, group_of_state, C))
         found = solver.solve(problem, seed_of(self.random_state))
         self.classes_, self.group_of_state_, self.states_ = groups, group_of_state, found.states

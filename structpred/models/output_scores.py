@@ -1,5 +1,6 @@
 """How well predicted outputs of any structure agree with the true ones: scores for model selection, larger is better."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -75,7 +76,7 @@ class OutputScores:
             same = [np.array_equal(np.sort(a), np.sort(b)) for a, b in zip(self._parts, parts, strict=True)]
             return float(np.mean(same))
         if self._scoring == "parts":
-            both = sum(_in_common(a, b) for a, b in zip(self._parts, parts, strict=True))
+            both = sum((Counter(a.tolist()) & Counter(b.tolist())).total() for a, b in zip(self._parts, parts, strict=True))
             total = sum(len(a) + len(b) for a, b in zip(self._parts, parts, strict=True))
             return 2.0 * both / total if total else 1.0
         loss = sum(self._loss(i, at) for i, at in enumerate(parts))
@@ -109,11 +110,3 @@ class OutputScores:
             right += int((truth == labels).sum())
             total += len(labels)
         return right / max(total, 1)
-
-
-def _in_common(a: npt.NDArray[np.int64], b: npt.NDArray[np.int64]) -> int:
-    """How many parts two outputs share, repeats counted."""
-    values, counts = np.unique(a, return_counts=True)
-    others, more = np.unique(b, return_counts=True)
-    _, left, right = np.intersect1d(values, others, assume_unique=True, return_indices=True)
-    return int(np.minimum(counts[left], more[right]).sum())

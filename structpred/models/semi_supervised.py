@@ -133,7 +133,7 @@ class SemiSupervisedSVM(KernelMachine):
             signs = np.zeros(len(y), np.int64)
             signs[labelled] = np.where(codes == k, 1, -1)
             positives = None if shares is None else round(shares[k] * int((~labelled).sum()))
-            problem = self._shown(space.problem(signs, C, C2, positives))
+            problem = self._shown(space.problem(space.values, signs, C, C2, positives))
             problems.append(problem)
             if isinstance(self.balance, str) and self.balance == "interval":
                 solutions.append(self._best_share(problem, solver, int((codes == k).sum()), len(codes)))
@@ -300,7 +300,7 @@ class RobustSVM(KernelMachine):
             only = "Only binary classification is supported. " if len(classes) > 2 else ""
             raise DataError(f"{only}y: expected two classes, got {many}")
         space = self._space(rows)
-        problem = self._shown(space.ramp_problem(2 * codes - 1, C, cap))
+        problem = self._shown(space.ramp_problem(space.values, 2 * codes - 1, C, cap))
         everything = np.ones(problem.n)
         if np.isfinite(cap):
             found = solver.solve(problem, seed_of(self.random_state), everything)

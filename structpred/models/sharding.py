@@ -224,11 +224,7 @@ def placed(X: Any) -> Iterator[None]:
         yield
     except (DataError, InfeasibleError) as error:
         found = _SAMPLE.search(str(error))
-        if (
-            found is None
-            or not (hasattr(X, "where") and hasattr(X, "offsets"))
-            or (place := _place(X, int(found[1]), int(found[2] or 0))) is None
-        ):
+        if found is None or (place := _place(X, int(found[1]), int(found[2] or 0))) is None:
             raise
         raise type(error)(f"{place}: {error}") from error
 

@@ -10,7 +10,6 @@ from structpred.errors import CheckpointError, DataError
 from structpred.storage import strict_json
 from structpred.storage.atomic import remove_leftovers, storage_error, write_atomic
 from structpred.storage.locks import exclusive
-from structpred.trainers.running.checkpoints import remove_checkpoint
 
 #: the file of the state
 STATE = "tuning.json"
@@ -40,10 +39,6 @@ class Folder:
     def checkpoint(self, setting: int, fold: int) -> Path:
         """Where the state of one run is kept."""
         return self.path / f"{setting:04d}-{fold}.ckpt"
-
-    def discard(self, setting: int, fold: int) -> None:
-        """Remove the checkpoint of a run that does not go on."""
-        remove_checkpoint(self.checkpoint(setting, fold))
 
     def save(self) -> None:
         """Write what is known, atomically."""

@@ -12,6 +12,7 @@ from typing import Any
 from structpred.errors import ConvergenceError
 from structpred.runtime.threads import checked_jobs
 from structpred.storage import strict_json
+from structpred.trainers.running.checkpoints import remove_checkpoint
 from structpred.tuning.folder import Folder, Known, opened
 from structpred.tuning.halving import Rung, Setting, mean_curve
 from structpred.tuning.tuned import Trial, Tuned, described, plain
@@ -118,8 +119,9 @@ class Search:
         return mean_curve([one.scores for one in known], passes)
 
     def _forget(self, state: Folder, i: int) -> None:
+        """Remove the checkpoints of a setting that does not go on."""
         for fold in range(self.n_folds):
-            state.discard(i, fold)
+            remove_checkpoint(state.checkpoint(i, fold))
 
     def _failure(self, state: Folder, i: int) -> str:
         error = next(one.error for fold in range(self.n_folds) if (one := state.known[i, fold]).error is not None)

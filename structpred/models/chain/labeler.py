@@ -139,8 +139,8 @@ class ChainLabeler(StructuredEstimator):
         saved = head["input"]
         input_ = cls._input_of(saved["kind"], bundle.part("input", saved["header"]))
         model = cls._with_input(input_, head, bundle.arrays)
-        if isinstance(input_, RowInput):
-            model.template = list(input_.features.templates)
+        if isinstance(reader := getattr(input_, "inner", input_), RowInput):  # that inside one with a kernel
+            model.template = list(reader.features.templates)
         if isinstance(rules := model.constraints, ChainConstraints):
             rules.tables(head["classes"])  # a scheme must know the labels
         return model

@@ -15,7 +15,7 @@ from structpred.data.sequences import PackedSequences
 from structpred.errors import ParameterError
 from structpred.models.base import checked_C
 from structpred.models.bundles import OBJECT
-from structpred.models.chain.inputs import Input, RowInput
+from structpred.models.chain.inputs import Input
 from structpred.models.chain.labeler import ChainLabeler
 from structpred.models.kernels.expansion import KernelExpansion
 from structpred.models.kernels.functions import Kernel, Mean, Missing, resolve_kernel, restored, saved
@@ -98,10 +98,7 @@ class Kernelised(Labeler):
     @classmethod
     def _from_bundle(cls, head: dict[str, Any], bundle: Bundle, oracle: Any) -> Self:
         model = super()._from_bundle(head, bundle, oracle)
-        inner = model._kernel_input.inner
-        model.n_features_in_ = inner.n_features or 0
-        if isinstance(inner, RowInput):
-            model.template = list(inner.features.templates)
+        model.n_features_in_ = model._kernel_input.inner.n_features or 0
         return model
 
     @classmethod
