@@ -80,7 +80,7 @@ LAZY = {
     "dask": (),
     "distributed": (),
     "numba": ("runtime/jit.py", "runtime/kernel_cache.py"),
-    "sklearn": ("models/linear/", "models/kernels/random_features.py", "models/kernel_machine.py"),
+    "sklearn": ("models/linear/", "models/kernel_machine.py"),
 }
 
 # What no oracle imports: modules of the core that know more than part scores.

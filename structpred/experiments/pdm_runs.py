@@ -18,7 +18,7 @@ from structpred.experiments.experiment import once
 from structpred.experiments.pdm_data import Partition, Points, partition
 from structpred.models import LatentSVM, SemiSupervisedSVM
 from structpred.models.kernels.functions import RBF
-from structpred.models.kernels.random_features import RandomFeatures
+from structpred.models.linear.similarities import RandomFeatures
 from structpred.nonconvex.latent_search import LatentSolver
 from structpred.nonconvex.search import Solver, solvers
 

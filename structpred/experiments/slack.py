@@ -20,8 +20,7 @@ from structpred.experiments.slack_comparisons import (
 from structpred.experiments.slack_convergence import Convergence, converge, convergence_claims, convergence_lines
 from structpred.io.multilabel.data import MultiLabelData
 from structpred.io.multilabel.mulan import read_clus, read_mulan
-from structpred.models.fields.hierarchical import HierarchicalMultiLabel
-from structpred.models.fields.multilabel import MultiLabelMRF
+from structpred.models.fields.multilabel import HierarchicalMultiLabel, MultiLabelMRF
 from structpred.oracles.mrf_enumeration import EnumerationMRF
 from structpred.oracles.mrf_lp import RelaxedMRF
 from structpred.oracles.qpbo import QPBO

@@ -9,15 +9,13 @@ if TYPE_CHECKING:
     from structpred.models.chain.labeler import ChainLabeler
     from structpred.models.decision.model import DecisionModel
     from structpred.models.fields.graph import GraphLabeler
-    from structpred.models.fields.hierarchical import HierarchicalMultiLabel
-    from structpred.models.fields.multilabel import MultiLabelMRF
+    from structpred.models.fields.multilabel import HierarchicalMultiLabel, MultiLabelMRF
     from structpred.models.files import load
     from structpred.models.kernels.labeler import GaussianProcessLabeler, KernelChainLabeler
-    from structpred.models.kernels.random_features import RandomFeatures
     from structpred.models.latent import LatentSVM
     from structpred.models.linear.classifier import LinearClassifier, LinearOrdinal
     from structpred.models.linear.regressor import LinearRegressor
-    from structpred.models.linear.similarities import SimilarityFeatures
+    from structpred.models.linear.similarities import RandomFeatures, SimilarityFeatures
     from structpred.models.parser.parser import DependencyParser
     from structpred.models.pipeline import ParsingPipeline
     from structpred.models.semi_supervised import RobustSVM, SemiSupervisedSVM

@@ -20,7 +20,7 @@ from structpred.errors import DataError, ParameterError
 from structpred.models.base import seed_of
 from structpred.models.bundles import CLASS, COMMON, OBJECT, computed, read_own, restored, save
 from structpred.models.kernels.functions import Kernel, Precomputed, resolve_kernel, restored_complete, saved
-from structpred.models.kernels.random_features import RandomFeatures
+from structpred.models.linear.similarities import RandomFeatures
 from structpred.models.settings import settings_of
 from structpred.models.sklearn_bridge import NotFittedError, refusals
 from structpred.nonconvex.latent import LatentProblem

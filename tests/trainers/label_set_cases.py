@@ -7,9 +7,9 @@ import numpy as np
 from scipy import sparse
 
 from structpred.data.hierarchy import LabelHierarchy
-from structpred.models.fields.hierarchical import hierarchy_field
 from structpred.models.fields.label_field import LabelField
 from structpred.models.fields.label_graphs import label_oracle
+from structpred.models.fields.multilabel import hierarchy_field
 from structpred.models.settings import resolve_loss
 from structpred.objectives.margin import MarginRescaling
 from structpred.task.task import Task

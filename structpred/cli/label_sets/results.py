@@ -12,8 +12,7 @@ from structpred.evaluation.multilabel import HierarchyScores, MultiLabelScores, 
 from structpred.io.multilabel.by_format import Reading, Source, label_format, read_examples, read_rows
 from structpred.io.multilabel.data import MultiLabelData
 from structpred.io.text import label_sets
-from structpred.models.fields.hierarchical import HierarchicalMultiLabel
-from structpred.models.fields.multilabel import MultiLabelMRF
+from structpred.models.fields.multilabel import HierarchicalMultiLabel, MultiLabelMRF
 
 if TYPE_CHECKING:
     from structpred.distributed import Shards

@@ -13,9 +13,8 @@ from structpred.cli.training_options import TrainingOptions
 from structpred.errors import ParameterError
 from structpred.io.multilabel.by_format import Reading, Source, read_examples, read_training
 from structpred.io.multilabel.data import MultiLabelData
-from structpred.models.fields.hierarchical import HierarchicalMultiLabel
 from structpred.models.fields.label_graphs import ENUMERATED
-from structpred.models.fields.multilabel import MultiLabelMRF
+from structpred.models.fields.multilabel import HierarchicalMultiLabel, MultiLabelMRF
 
 log = logging.getLogger("structpred.cli")
 

@@ -1,4 +1,4 @@
-"""Which labels are joined by an edge, which oracle then serves, and what nodes are called."""
+"""Which labels are joined by an edge, which oracle then serves, what nodes are called, and what a wrong label costs."""
 
 import logging
 from collections.abc import Sequence
@@ -8,7 +8,9 @@ import numpy as np
 
 from structpred.core.oracle import Oracle, Shape
 from structpred.core.types import Floats, Integers
+from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import DataError, ParameterError
+from structpred.models.base import as_floats
 from structpred.oracles.mrf import graph_shape
 
 log = logging.getLogger("structpred.models")
@@ -17,6 +19,8 @@ log = logging.getLogger("structpred.models")
 ENUMERATED = 16
 #: partial outputs that branch and bound looks at before it makes do with a bound: some tenths of a second
 MAX_NODES = 1_000_000
+#: label_weights="depth": what a label counts less than its parent (Vens et al. 2008)
+DECAY = 0.75
 
 
 def label_edges(edges: Any, counts: "LabelCounts") -> Integers:
@@ -185,3 +189,23 @@ def graph_oracle(sizes: GraphSizes, n_states: int) -> Oracle:
     from structpred.oracles.dual_mrf import DualMRF
 
     return DualMRF()
+
+
+def label_costs(label_weights: Any, hierarchy: LabelHierarchy) -> Floats:
+    """What a wrong label costs, one number per label, as the setting says; ParameterError for anything else."""
+    if isinstance(label_weights, str):
+        if label_weights == "uniform":
+            return np.ones(hierarchy.n)
+        if label_weights == "depth":
+            return np.asarray(DECAY ** hierarchy.depths.astype(np.float64), dtype=np.float64)
+        if label_weights == "sibling":
+            costs = np.ones(hierarchy.n)
+            for k in hierarchy.order:
+                shares = [costs[p] / len(hierarchy.children[p]) for p in hierarchy.parents[k]]
+                costs[k] = max(shares, default=1.0)
+            return costs
+        raise ParameterError(f"label_weights: expected 'uniform', 'depth', 'sibling' or numbers, got {label_weights!r}")
+    costs = as_floats(label_weights, "label_weights")
+    if costs.shape != (hierarchy.n,) or not np.isfinite(costs).all() or (costs < 0).any() or not costs.any():
+        raise ParameterError(f"label_weights: expected {hierarchy.n} finite numbers >= 0, not all zero, got shape {costs.shape}")
+    return costs
