@@ -1,25 +1,38 @@
-"""The estimator over random fields: training, prediction and scores once, for label sets, hierarchies and graphs.
+"""The estimator over random fields: prediction, scores and training, on shards, too, for label sets, hierarchies and graphs.
 
 They differ in a field, which is made by `fit` and kept: how X and y are read, and what an output looks like.
 """
 
 from abc import abstractmethod
-from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, ClassVar, Generic, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from structpred.core.oracle import Oracle
 from structpred.core.requirements import require
-from structpred.errors import ParameterError
-from structpred.models.base import StructuredEstimator
+from structpred.core.result import Result
+from structpred.core.types import Integers
+from structpred.core.weights import Vector
+from structpred.data.hierarchy import LabelHierarchy
+from structpred.errors import DataError, ParameterError
+from structpred.io.multilabel.data import MultiLabelData
+from structpred.models.base import StructuredEstimator, checked_sample_weight
+from structpred.models.fields.feature_scale import FeatureScale, Spread
 from structpred.models.fields.graph_field import GraphField
-from structpred.models.fields.label_field import LabelField
-from structpred.models.signs import NameTable
+from structpred.models.fields.label_field import LabelField, as_rows, label_choices, labels_of, named_rows
+from structpred.models.fields.label_graphs import LabelCounts, label_edges
+from structpred.models.partial import scores_of, task_of
+from structpred.models.settings import about_dev, dev_parts, resolve_loss
+from structpred.models.sharding import Further, Sharding, refuse_classes
+from structpred.models.signs import Names, NameTable
 from structpred.storage import schema as storage
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import LARGEST, Flag, Number, Record, Text
 from structpred.task.steps import TaskLike
+from structpred.task.task import Task
 from structpred.trainers.marginal_bcfw import MarginalBCFW
 
 #: what `predict` returns, and what `predict_marginals` does
@@ -29,8 +42,6 @@ Tables = TypeVar("Tables")
 #: the class of the oracle, and whether the user gave it: one that was chosen for the user is chosen again
 ORACLE = Record({"class": Text(), "given": Flag()})
 BIAS = storage.Field(Number(0.0, LARGEST), "bias", float, float)
-
-
 #: how samples of one kind are read and decoded; read samples go from method to method as `data`
 Field = LabelField | GraphField
 
@@ -108,3 +119,151 @@ def checked_bias(bias: Any) -> float:
     if isinstance(bias, bool) or not isinstance(bias, int | float | np.number) or not (np.isfinite(bias) and bias >= 0):
         raise ParameterError(f"bias must be a number >= 0, the value of a constant feature, got {bias!r}")
     return float(bias)
+
+
+class FieldPlan(NamedTuple):
+    """All shards: the field, and the oracle of training."""
+
+    field: Field
+    oracle: Oracle
+
+
+class FieldSharding(Sharding):
+    """How estimators over fields are trained. Every shard has all weights."""
+
+    def dev_scorer(self, model: Any, plan: FieldPlan, dev: Any) -> Callable[[Vector], float]:
+        """The agreement on held-out data of weights of the model."""
+        made: Any = plan.field
+        with about_dev():
+            X, y = dev_parts(dev, "X, y")
+            data = made.read(X)
+            truth = made.truth(X, y, data)
+            made.codes(truth)  # invalid outputs are refused before training
+        return lambda w: made.agreement(truth, made.outputs(data, w))
+
+    def names(self, plan: FieldPlan) -> Names:
+        """Those of the field."""
+        return plan.field.weight_names
+
+    def keep(self, model: Any, plan: FieldPlan, result: Result, further: Further) -> None:
+        """The fitted model."""
+        model._keep_field(*plan)
+        model._keep(result)
+        model._stop_if_interrupted()
+
+
+def field_task(
+    model: Any, made: Field, data: Any, truth: Any, *, sample_weight: Any = None,
+    token_weights: Sequence[npt.ArrayLike] | None = None, choices: Mapping[int, Sequence[Any]] | None = None,
+) -> Task:  # fmt: skip
+    """The task of read samples. choices: of samples known in part the label codes that each node may have, None for any."""
+    inference = made.inference(data)
+    ruled, oracle = {}, inference.oracle
+    for i, own in (choices or {}).items():
+        shape = inference.shapes[i]
+        ruled[i] = scores_of(own, oracle.label_grid(shape), oracle.n_parts(shape), i)  # type: ignore[attr-defined]
+    return task_of(
+        inference.features, oracle, made.codes(truth), inference.shapes, resolve_loss(model.loss), ruled,
+        token_weights=token_weights, sample_weight=checked_sample_weight(sample_weight, len(inference)),
+    )  # fmt: skip
+
+
+class Examples(NamedTuple):
+    """Rows of features and of labels, where -1 is missing; the names of both, None for their numbers; a hierarchy of labels."""
+
+    rows: Any
+    Y: Integers
+    names: list[str] | None
+    feature_names: list[str] | None
+    hierarchy: LabelHierarchy | None = None
+
+
+class LabelScan(NamedTuple):
+    """One shard: features, the names of the labels and of the features; how features spread; what labels say."""
+
+    n_features: int
+    names: list[str]
+    feature_names: list[str] | None
+    spread: Spread | None
+    labels: Any
+
+
+class LabelSharding(FieldSharding):
+    """How `MultiLabelMRF` is trained; `scale` and `edges` are measured on all rows."""
+
+    def read(self, model: Any, X: Any, y: Any, *, whole: bool) -> Examples:
+        """The rows."""
+        rows, known = as_rows(X), isinstance(X, MultiLabelData)
+        if not rows.shape[0]:
+            raise DataError("X: expected at least one sample, got none")
+        y, listed = named_rows(y, self._known(model))
+        Y = labels_of(X, y, rows.shape[0], missing=True)
+        names = X.feature_names if known else getattr(X, "columns", None)  # of a data frame
+        features = None if names is None else [str(name) for name in names]
+        return Examples(rows, Y, list(X.label_names) if known and y is None else listed, features)
+
+    def _known(self, model: Any) -> Sequence[str] | None:
+        """The names of the labels, where the settings of the model have them."""
+        return None
+
+    def scanned(self, model: Any, data: Examples) -> LabelScan:
+        """Sizes, names and counts."""
+        listed = [str(k) for k in range(data.Y.shape[1])] if data.names is None else data.names
+        spread, labels = Spread.of(model.scale, data.rows), self._labels(model, data)
+        return LabelScan(data.rows.shape[1], listed, data.feature_names, spread, labels)
+
+    def _labels(self, model: Any, data: Examples) -> Any:
+        counted = isinstance(model.edges, int | np.integer) or (isinstance(model.edges, str) and model.edges == "tree")
+        return LabelCounts.of(np.maximum(data.Y if counted else data.Y[:1], 0))  # else only their number is asked for
+
+    def plan(self, model: Any, scans: Sequence[LabelScan], classes: Sequence[Any] | None) -> FieldPlan:
+        """One field for all shards."""
+        refuse_classes(model, classes)
+        first = scans[0]
+        for k, scan in enumerate(scans):
+            if scan.n_features != first.n_features:
+                raise DataError(f"shard {k}: expected {first.n_features} features as in shard 0, got {scan.n_features}")
+            if scan.names != first.names or scan.feature_names != first.feature_names:
+                raise DataError(f"shard {k}: its labels or features have other names than those of shard 0")
+        scale = FeatureScale.merged(model.scale, [scan.spread for scan in scans if scan.spread is not None])
+        made = replace(self._field(model, scans), feature_names=first.feature_names, scale=scale)
+        return FieldPlan(made, made.oracle)
+
+    def _field(self, model: Any, scans: Sequence[LabelScan]) -> LabelField:
+        first, edges = scans[0], label_edges(model.edges, LabelCounts.merged([scan.labels for scan in scans]))
+        made: LabelField = model._field_of(first.n_features, first.names, edges)
+        return made
+
+    def built(self, model: Any, plan: FieldPlan, data: Examples, *, sample_weight: Any = None) -> Task:  # type: ignore[override]
+        """The task of the rows. What a wrong label costs is for the field to say: there is no token_weight."""
+        assert isinstance(plan.field, LabelField)
+        costs, known = plan.field.token_weights(len(data.Y)), np.maximum(data.Y, 0)  # what is missing is not looked at
+        options = {"sample_weight": sample_weight, "token_weights": costs, "choices": label_choices(data.Y)}
+        return field_task(model, plan.field, data.rows, known, **options)
+
+
+class HierarchySharding(LabelSharding):
+    """How `HierarchicalMultiLabel` is trained: require="auto" is what all rows are."""
+
+    def _known(self, model: Any) -> Sequence[str] | None:
+        """Those of the hierarchy."""
+        return getattr(model.hierarchy, "names", None)
+
+    def read(self, model: Any, X: Any, y: Any, *, whole: bool) -> Examples:
+        """The rows, with what the hierarchy says of missing labels."""
+        data = super().read(model, X, y, whole=whole)
+        hierarchy: LabelHierarchy = model._hierarchy_of(X, data.Y.shape[1], data.names)
+        return data._replace(Y=hierarchy.implied(data.Y), hierarchy=hierarchy)
+
+    def _labels(self, model: Any, data: Examples) -> tuple[LabelHierarchy | None, tuple[str, ...]]:
+        """The hierarchy, and what outputs may have to be by these rows."""
+        return data.hierarchy, model._required(data.hierarchy, data.Y)
+
+    def _field(self, model: Any, scans: Sequence[LabelScan]) -> LabelField:
+        first, (hierarchy, needs) = scans[0], scans[0].labels
+        for k, scan in enumerate(scans):
+            if not np.array_equal(scan.labels[0].edges, hierarchy.edges):
+                raise DataError(f"shard {k}: its hierarchy is another one than that of shard 0")
+        needed = next((need for need in needs if all(need in scan.labels[1] for scan in scans)), None)
+        made: LabelField = model._field_of(hierarchy, model.label_weights, first.n_features, needed)
+        return made

@@ -14,11 +14,10 @@ from structpred.models.bundles import CLASSES, COMMON, restore_weights, restored
 from structpred.models.chain.sharding import checked_token_weights, encoder_of_shards
 from structpred.models.chain.targets import LabelEncoder, PartialLabels, about_labels, partial_labels
 from structpred.models.explanations import Explanation, WeightInspection, top_weights
-from structpred.models.fields.estimator import BIAS, ORACLE, FieldEstimator, checked_bias
+from structpred.models.fields.estimator import BIAS, ORACLE, FieldEstimator, FieldPlan, FieldSharding, checked_bias, field_task
 from structpred.models.fields.explain import explain_field
 from structpred.models.fields.graph_field import GraphField, GraphTable, NodeLabels, as_graphs, as_node_labels
 from structpred.models.fields.label_graphs import GraphSizes, graph_oracle
-from structpred.models.fields.sharding import FieldPlan, FieldSharding, field_task
 from structpred.models.partial import warn_of_minus_one
 from structpred.models.settings import checked_oracle
 from structpred.storage.bundles import Bundle

@@ -14,12 +14,11 @@ from structpred.errors import DataError, ParameterError
 from structpred.io.multilabel.data import MultiLabelData
 from structpred.models.bundles import COMMON, restore_weights, restored
 from structpred.models.explanations import Explanation
-from structpred.models.fields.estimator import BIAS, ORACLE, FieldEstimator, checked_bias
+from structpred.models.fields.estimator import BIAS, ORACLE, FieldEstimator, HierarchySharding, LabelSharding, checked_bias
 from structpred.models.fields.explain import LabelInspection, explain_field, inspect_labels
 from structpred.models.fields.feature_scale import SCALES, FeatureScale
 from structpred.models.fields.label_field import LabelField
 from structpred.models.fields.label_graphs import hierarchy_oracle, label_costs, label_oracle
-from structpred.models.fields.sharding import HierarchySharding, LabelSharding
 from structpred.models.settings import checked_oracle
 from structpred.oracles.mrf import graph_shape
 from structpred.storage.bundles import Bundle
