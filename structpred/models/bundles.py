@@ -58,10 +58,6 @@ def settings_record(specs: Mapping[str, Spec]) -> Record:
     return Record({name: Field(spec, name, plain_setting, default=None) for name, spec in specs.items()})
 
 
-def _certificate(saved: dict[str, Any]) -> Certificate:
-    return Certificate(**saved)
-
-
 #: settings that files hold; those that prediction uses are bounded, a second fit checks the others
 SETTINGS: dict[str, Spec] = {
     **dict.fromkeys(
@@ -89,7 +85,7 @@ COMMON: dict[str, Spec] = {
             "primal": _BOUND, "dual": _BOUND, "proven": Flag(), "local": Field(Flag(), default=False),
             "checked": Field(maybe(Flag()), default=None),
         }),
-        "certificate_", asdict, _certificate,
+        "certificate_", asdict, lambda saved: Certificate(**saved),
     ),
     "probabilistic": Field(maybe(Flag()), "probabilistic_", default=None),
     "run": Record({

@@ -9,7 +9,7 @@ from scipy import sparse
 from structpred.data.hierarchy import LabelHierarchy
 from structpred.models.fields.label_field import LabelField
 from structpred.models.fields.label_graphs import label_oracle
-from structpred.models.fields.multilabel import hierarchy_field
+from structpred.models.fields.multilabel import HierarchicalMultiLabel
 from structpred.models.settings import resolve_loss
 from structpred.objectives.margin import MarginRescaling
 from structpred.task.task import Task
@@ -29,7 +29,7 @@ def field(kind: str) -> LabelField:
         joined = np.array(edges, dtype=np.int64).reshape(-1, 2)
         return LabelField(3, list("abcde"), joined, 1.0, label_oracle(17 if kind == "tree" else 5, joined))
     require = "path" if kind == "paths" else None
-    return hierarchy_field(FOREST, COSTS, 3, 1.0, None, tables=kind == "tables", require=require)
+    return HierarchicalMultiLabel(tables=kind == "tables")._field_of(FOREST, COSTS, 3, require)
 
 
 def task_of_kind(kind: str, n: int = 14, *, weighted: bool = False, seed: int = 0, **options: Any) -> Task:

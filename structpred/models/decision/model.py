@@ -63,10 +63,6 @@ def _written(shape: Any) -> str | None:
         return None
 
 
-def _shape(text: str) -> Any:
-    return checked_shape(json.loads(text), 0)
-
-
 def _trainer(saved: Any) -> Any:
     if isinstance(saved, dict) and saved["class"] == Adam.__name__:
         return Adam(**saved["settings"])
@@ -78,7 +74,7 @@ HEADER = storage.Record({
     "trainer": storage.Field(OBJECT, "trainer", settings_of, _trainer),
     "oracle": storage.Text(),
     "settings": settings_record(dict.fromkeys(_SETTINGS, storage.Plain())),
-    "shape": storage.Field(storage.maybe(storage.Text()), "shape", _written, _shape),  # JSON
+    "shape": storage.Field(storage.maybe(storage.Text()), "shape", _written, lambda text: checked_shape(json.loads(text), 0)),
     "n_features": storage.Field(storage.Whole(1), "n_features_in_"),
     "n_outputs": storage.Field(storage.Whole(1), "n_outputs_"),
     "per_part": storage.Field(storage.Flag(), "per_part_"),

@@ -285,8 +285,17 @@ class HierarchicalMultiLabel(LabelSets, FieldEstimator[Integers, Floats]):
     })  # fmt: skip
 
     def _field_of(self, hierarchy: LabelHierarchy, label_weights: Any, n_features: int, needed: str | None) -> LabelField:
-        costs, bias = label_costs(label_weights, hierarchy), checked_bias(self.bias)
-        return hierarchy_field(hierarchy, costs, n_features, bias, self.oracle, tables=self.tables, require=needed)
+        """The field along a hierarchy: (parent off, child on) is forbidden on every edge. label_weights: of wrong labels."""
+        n, costs, bias = hierarchy.n, label_costs(label_weights, hierarchy), checked_bias(self.bias)
+        edges = np.array(graph_shape(n, 2, hierarchy.edges)[2:], dtype=np.int64).reshape(-1, 2)
+        fixed = np.zeros(2 * n + 4 * len(edges))
+        parent_first = hierarchy.edges[:, 0] < hierarchy.edges[:, 1]
+        fixed[2 * n + 4 * np.arange(len(edges)) + np.where(parent_first, 1, 2)] = FORBIDDEN
+        oracle = hierarchy_oracle(n, edges, needed) if self.oracle is None else checked_oracle(self.oracle)
+        return LabelField(
+            n_features, list(hierarchy.names), edges, bias, oracle, fixed if len(edges) else None, hierarchy=hierarchy,
+            costs=costs, tables=self.tables, require=needed,
+        )  # fmt: skip
 
     def _required(self, hierarchy: LabelHierarchy, Y: Integers) -> tuple[str, ...]:
         """What outputs may have to be by `require` and these rows, the strictest first; DataError where rows contradict it."""
@@ -357,20 +366,3 @@ def contradicting(hierarchy: LabelHierarchy, Y: Integers, need: str) -> int | No
         bad = (n_leaves != 1) | ((Y == 1).sum(axis=1) != lengths)
     bad &= (Y >= 0).all(axis=1)
     return int(bad.argmax()) if bad.any() else None
-
-
-def hierarchy_field(
-    hierarchy: LabelHierarchy, costs: Floats, n_features: int, bias: float, oracle: Oracle | None, *,
-    tables: bool, require: str | None,
-) -> LabelField:  # fmt: skip
-    """The field along a hierarchy: (parent off, child on) is forbidden on every edge. costs: of wrong labels."""
-    n = hierarchy.n
-    edges = np.array(graph_shape(n, 2, hierarchy.edges)[2:], dtype=np.int64).reshape(-1, 2)
-    fixed = np.zeros(2 * n + 4 * len(edges))
-    parent_first = hierarchy.edges[:, 0] < hierarchy.edges[:, 1]
-    fixed[2 * n + 4 * np.arange(len(edges)) + np.where(parent_first, 1, 2)] = FORBIDDEN
-    chosen = hierarchy_oracle(n, edges, require) if oracle is None else checked_oracle(oracle)
-    return LabelField(
-        n_features, list(hierarchy.names), edges, bias, chosen, fixed if len(edges) else None, hierarchy=hierarchy, costs=costs,
-        tables=tables, require=require,
-    )  # fmt: skip

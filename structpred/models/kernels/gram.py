@@ -159,6 +159,8 @@ def gram_of(kernel: Kernel, rows: Rows) -> Gram:
 
 def checked_gram(gram: Gram, what: str, kernel: Kernel) -> Gram:
     """The matrix, symmetric and positive semidefinite; DataError where it is not."""
+    from scipy import sparse
+
     values = gram if isinstance(gram, np.ndarray) else gram.data
     if not np.isfinite(values).all():
         raise DataError(f"{what}: its values must be finite; are features scaled?")
@@ -172,24 +174,19 @@ def checked_gram(gram: Gram, what: str, kernel: Kernel) -> Gram:
     if not _may_lack(kernel):
         raise DataError(f"{what}: it is not positive semidefinite, so it is no kernel (it has the eigenvalue {low:.3g})")
     log.info("%s: its smallest eigenvalue is %.3g, which is added to its diagonal", what, low)
-    return _with_diagonal(gram, -low * (1.0 + 1e-3))
+    added = np.float32(-low * (1.0 + 1e-3))
+    if isinstance(gram, np.ndarray):
+        gram[np.diag_indices(len(gram))] += added
+        return gram
+    found = (gram + sparse.diags_array(np.full(gram.shape[0], added))).tocsr()
+    found.sort_indices()
+    return found
 
 
 def _may_lack(kernel: Kernel) -> bool:
     """Whether a kernel is known not to be positive semidefinite."""
     of = kernel.kernels if isinstance(kernel, Mean) else [kernel]
     return any(isinstance(one, B1Spline) for one in of) and all(isinstance(one, B1Spline) or is_definite(one) for one in of)
-
-
-def _with_diagonal(gram: Gram, added: float) -> Gram:
-    from scipy import sparse
-
-    if isinstance(gram, np.ndarray):
-        gram[np.diag_indices(len(gram))] += np.float32(added)
-        return gram
-    found = (gram + sparse.diags_array(np.full(gram.shape[0], added, np.float32))).tocsr()
-    found.sort_indices()
-    return found
 
 
 def _extremes(gram: Gram) -> tuple[float, float]:

@@ -81,10 +81,6 @@ class OfClasses(ClassifierMixin):  # type: ignore[misc]
         return found
 
 
-def _has_probabilities(model: "LinearClassifier") -> bool:
-    return isinstance(model._trainer_and_surrogate()[1], Logistic | Softmax)
-
-
 @dataclass(eq=False, repr=False)
 class LinearClassifier(OfClasses, LinearEstimator):
     """A linear support vector machine with a proven gap, in scikit-learn's calls; sparse rows stay sparse.
@@ -206,7 +202,7 @@ class LinearClassifier(OfClasses, LinearEstimator):
         found: npt.NDArray[Any] = self.classes_[_decided(scores)]
         return found
 
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @available_if(lambda model: isinstance(model._trainer_and_surrogate()[1], Logistic | Softmax))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Floats:
         """With surrogate="logistic": (n, 2), the probabilities of both classes; of a table (n, n_labels), those of a 1.
 
