@@ -66,10 +66,10 @@ leave_behind(__name__, {
         "io.multilabel.clus:io.multilabel.mulan", "io.templates.template:io.templates.templates",
         "layers.straight_through:layers.blackbox", "models.chain.explain:models.chain.inspection",
         "models.fields.hierarchical:models.fields.multilabel", "models.fields.sharding:models.fields.estimator",
-        "models.inspections:models.explanations",
-        "models.kernels.random_features:models.linear.similarities", "models.linear.ordinal:models.linear.classifier",
-        "models.parser.inspection:models.parser.explain", "models.parser.settings:models.parser.sharding",
-        "models.part_sharding:models.part_inputs", "models.robust:models.semi_supervised",
-        "report.groups:report.curves", "report.regret:report.solvers", "testing.search_checks:testing.input_checks",
+        "models.inspections:models.explanations", "models.kernels.random_features:models.linear.similarities",
+        "models.linear.ordinal:models.linear.classifier", "models.parser.inspection:models.parser.explain",
+        "models.parser.settings:models.parser.sharding", "models.part_sharding:models.part_inputs",
+        "models.robust:models.semi_supervised", "report.groups:report.curves", "report.regret:report.solvers",
+        "testing.search_checks:testing.input_checks", "tuning.tuned:tuning.halving",
     )
 })  # fmt: skip

@@ -12,7 +12,7 @@ from structpred.report import figures
 
 if TYPE_CHECKING:
     from structpred.evaluation.curves import LearningCurve
-    from structpred.tuning.tuned import Tuned
+    from structpred.tuning.halving import Tuned
 
 _AXES = (("seconds", "time (s)"), ("passes", "passes over the data"), ("oracle_calls", "oracle calls"))
 _SCORES = {"token_accuracy": "Tokens right", "sequence_accuracy": "Sequences wholly right", "f1": "F1 of phrases"}

@@ -16,9 +16,8 @@ from structpred.io.multilabel.data import MultiLabelData
 from structpred.io.treebanks.treebank import Treebank
 from structpred.models.base import checked_C, seed_of
 from structpred.trainers.running.checkpoints import previous
-from structpred.tuning.halving import fold_members, grid_of, rungs
+from structpred.tuning.halving import Tuned, fold_members, grid_of, rungs
 from structpred.tuning.search import Search
-from structpred.tuning.tuned import Tuned
 
 
 def tune(

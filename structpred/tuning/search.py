@@ -14,8 +14,7 @@ from structpred.runtime.threads import checked_jobs
 from structpred.storage import strict_json
 from structpred.trainers.running.checkpoints import remove_checkpoint
 from structpred.tuning.folder import Folder, Known, opened
-from structpred.tuning.halving import Rung, Setting, mean_curve
-from structpred.tuning.tuned import Trial, Tuned, described, plain
+from structpred.tuning.halving import Rung, Setting, Trial, Tuned, described, mean_curve, plain
 from structpred.tuning.workers import Job, Work, Workers
 
 log = logging.getLogger("structpred.tuning")

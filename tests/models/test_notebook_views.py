@@ -25,8 +25,7 @@ from structpred.io import Tree
 from structpred.models import ChainLabeler, DependencyParser, GraphLabeler, MultiLabelMRF, StructuredPredictor
 from structpred.oracles.multiclass import MulticlassOracle
 from structpred.report import draw_spans, draw_tree
-from structpred.tuning.halving import Rung
-from structpred.tuning.tuned import Trial, Tuned
+from structpred.tuning.halving import Rung, Trial, Tuned
 
 EVIL = "<script>alert(1)</script>\"><img/src=x/onerror='x'>\u202e"
 
