@@ -7,6 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from structpred.data.hierarchy import LabelHierarchy
+from structpred.models.fields.estimator import HierarchySharding, LabelScan
 from structpred.models.fields.label_field import LabelField
 from structpred.models.fields.label_graphs import label_oracle
 from structpred.models.fields.multilabel import HierarchicalMultiLabel
@@ -29,7 +30,11 @@ def field(kind: str) -> LabelField:
         joined = np.array(edges, dtype=np.int64).reshape(-1, 2)
         return LabelField(3, list("abcde"), joined, 1.0, label_oracle(17 if kind == "tree" else 5, joined))
     require = "path" if kind == "paths" else None
-    return HierarchicalMultiLabel(tables=kind == "tables")._field_of(FOREST, COSTS, 3, require)
+    model = HierarchicalMultiLabel(label_weights=COSTS, tables=kind == "tables")
+    scan = LabelScan(3, list(FOREST.names), None, None, (FOREST, () if require is None else (require,)))
+    found = HierarchySharding().plan(model, [scan], None).field
+    assert isinstance(found, LabelField)
+    return found
 
 
 def task_of_kind(kind: str, n: int = 14, *, weighted: bool = False, seed: int = 0, **options: Any) -> Task:
