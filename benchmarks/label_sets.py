@@ -124,9 +124,7 @@ def learners(name: str, hierarchy: Any, quick: bool) -> dict[str, Callable[[Any,
             parts = np.stack((np.zeros_like(scores), scores), axis=2).reshape(len(scores), -1)
             if not isinstance(oracle, TreeMRF):
                 return np.array([oracle.argmax(row, shape) for row in parts])
-            from structpred.models.fields.hierarchical import hierarchy_field
-
-            made = hierarchy_field(hierarchy, np.ones(hierarchy.n), 1, 0.0, None, None, tables=False, require=None)
+            made = HierarchicalMultiLabel(bias=0.0)._field_of(hierarchy, np.ones(hierarchy.n), 1, None)
             fixed = np.zeros(0) if made.fixed is None else made.fixed[2 * hierarchy.n :]
             return np.array([oracle.argmax(np.concatenate((row, fixed)), made.shape) for row in parts])
 
