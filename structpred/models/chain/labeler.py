@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -118,6 +118,7 @@ class ChainLabeler(StructuredEstimator):
     _encoder: LabelEncoder = field(init=False)
 
     _own_passes = 10
+    _several: ClassVar[Any] = False  # whether there are kernels that need all positions at once
     _sharding = Later(later("structpred.models.chain.sharding"), "ChainSharding")
     _HEADER = Record({
         **COMMON,

@@ -92,8 +92,7 @@ def fit_stream(
     dev: tuple[Any, Any] | None,
 ) -> None:
     """Passes over a source in memory bounded by a batch. See `ChainLabeler.fit_stream`."""
-    trainer, _ = labeler._trainer_and_surrogate()
-    check_online(trainer)
+    trainer = _online_trainer(labeler)
     if labeler.warm_start:
         raise ParameterError("warm_start is for fit; fit_stream continues from a checkpoint: give checkpoint=... and resume=True")
     for name, value in (("n_passes", n_passes), ("batch_size", batch_size)):
@@ -117,8 +116,7 @@ def fit_stream(
 
 def _state_before(labeler: Any, n_total: float | None) -> OnlineState | None:
     """What to continue from; None for a new model. Raises ParameterError where the state is not there, or settings changed."""
-    trainer, _ = labeler._trainer_and_surrogate()
-    check_online(trainer)
+    trainer = _online_trainer(labeler)
     checked_C(labeler.C)
     state: OnlineState | None = getattr(labeler, "_online", None)
     if state is not None:
@@ -137,6 +135,15 @@ def _state_before(labeler: Any, n_total: float | None) -> OnlineState | None:
     done = int(labeler.history_[-1]["oracle_calls"] or 0)
     fixed = (labeler.input_, labeler._encoder, labeler._n_total, _settings(labeler))
     return OnlineState(trainer, progress, *fixed, calls=labeler.n_iter_, sequences=done)
+
+
+def _online_trainer(labeler: Any) -> Trainer:
+    """The trainer of the settings; ParameterError for one that is not online, and for several kernels."""
+    if labeler._several:
+        raise ParameterError("kernels= and n_components= need all training positions at once: use fit, not pieces of the data")
+    trainer: Trainer = labeler._trainer_and_surrogate()[0]
+    check_online(trainer)
+    return trainer
 
 
 def _problem(labeler: Any, task: Task, n_total: float) -> StreamProblem:

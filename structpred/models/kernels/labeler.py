@@ -58,10 +58,10 @@ class KernelChainLabeler(Kernelised, ChainLabeler):
     **Several kernels**, `kernels=`, are combined while training (Martins et al. 2011): with combine="mkl" each has a function of
     its own, and  1/2 (sum_k |w_k|)^2  in place of 1/2 |w|^2 leaves few of them; start and stop, and transitions, are two groups
     more. With combine="average" their mean is one kernel. Training is online, or with trainer="corrective" to a certified gap of
-    the same objective, in kernel form: a Gram matrix of 4 N^2 bytes for
-    each kernel (float32; that of "b1spline" holds its non-zero entries only), and a wrong label adds two rows of each. With
-    n_components=m kernels are taken apart by m landmarks instead (Nystroem), for training sets that outgrow the Gram matrix: 16 N
-    m bytes for each kernel, and any trainer.
+    the same objective, in kernel form: a Gram matrix of 4 N^2 bytes for each kernel (float32; that of "b1spline" holds its
+    non-zero entries only), and a wrong label adds two rows of each. With n_components=m kernels are taken apart by m landmarks
+    instead (Nystroem), for training sets that outgrow the Gram matrix: 16 N m bytes for each kernel, and any trainer. Both need
+    all training positions at once: `partial_fit` and `fit_stream` raise ParameterError.
 
     X and y are as for ChainLabeler. For a precomputed kernel each sequence is an array (its length, n) of kernel values with all
     n training positions, in the order of training; at fit its rows together are the Gram matrix.
@@ -234,22 +234,6 @@ class KernelChainLabeler(Kernelised, ChainLabeler):
             return data, n_labels, table
 
         return input_.positions(X), scored
-
-    def partial_fit(self, *args: Any, **options: Any) -> Self:
-        """As for ChainLabeler; ParameterError with several kernels, which need all positions at once."""
-        self._refuse_pieces()
-        return super().partial_fit(*args, **options)
-
-    def fit_stream(self, *args: Any, **options: Any) -> Self:
-        """As for ChainLabeler; ParameterError with several kernels, which need all positions at once."""
-        self._refuse_pieces()
-        return super().fit_stream(*args, **options)
-
-    def _refuse_pieces(self) -> None:
-        if self._several:
-            raise ParameterError(
-                "kernels= and n_components= need all training positions at once: use fit, not pieces of the data"
-            )
 
     @classmethod
     def _from_bundle(cls, head: dict[str, Any], bundle: Bundle, oracle: Any) -> Self:
