@@ -36,7 +36,7 @@ def find_best(scores, graph, n_states, search, values, back, labels):
     kind, _, _, _, plans, plan_ends = search
     plan = plans[plan_ends[graph] : plan_ends[graph + 1]]
     if kind == TREE:
-        return best_states(scores, plan.reshape((-1, 5)), n_states, scores.shape[0], values, back, labels)
+        return best_states(scores, plan.reshape((-1, 5)), n_states, values, back, labels)
     if kind == ENUMERATION:
         return best_output(scores, plan, labels)
     n = labels.shape[0]

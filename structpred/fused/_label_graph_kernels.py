@@ -23,7 +23,7 @@ def best_labels(search, slopes, pairs, fixed, room, best):
             scores[at] = pairs[e, a] + fixed[at]
             at += 1
     if plan.shape[0] > 0:
-        best_states(scores, plan, 2, scores.shape[0], sums, back, best)
+        best_states(scores, plan, 2, sums, back, best)
     else:
         best_output(scores, listed, best)
 

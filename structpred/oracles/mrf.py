@@ -18,7 +18,7 @@ from structpred.runtime.ranges import ends_of
 _graph_parts = later("structpred.oracles.fields._graph_parts_kernels")
 
 #: what the kernels answer; `refuse` says it in words
-OK, NOTHING_LEFT, NOT_FINITE, WRONG_LENGTH = 0, 1, 2, 3
+OK, NOTHING_LEFT, NOT_FINITE = 0, 1, 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,15 +145,9 @@ def links_of(shape: Shape) -> Links:
 
 def refuse(status: int, shape: Shape, where: str = "") -> NoReturn:
     """Raise what a kernel's status stands for: InfeasibleError for NOTHING_LEFT, else DataError; `where` goes in front."""
-    graph = graph_of(shape)
     if status == NOTHING_LEFT:
         raise InfeasibleError(f"{where}every output uses a forbidden part (a score of -1e30)")
-    if status == NOT_FINITE:
-        raise DataError(f"{where}scores must be finite numbers (-1e30 forbids a part), got NaN or infinity")
-    raise DataError(
-        f"{where}expected {graph.n_parts} scores, got another number of them: there are {graph.n} nodes with {graph.n_states} "
-        f"states and {len(graph.edges)} edges"
-    )
+    raise DataError(f"{where}scores must be finite numbers (-1e30 forbids a part), got NaN or infinity")
 
 
 def pairwise_scores(scores: npt.ArrayLike, shape: Shape) -> Scores:

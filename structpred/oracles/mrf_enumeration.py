@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Scores, Shape
-from structpred.core.scores import kept_for_shapes, runs_of
+from structpred.core.scores import checked_scores, kept_for_shapes, runs_of
 from structpred.core.types import Floats, Integers
 from structpred.errors import DataError
 from structpred.oracles.mrf import NOTHING_LEFT, PairwiseOracle, graph_of, pairwise_batch, pairwise_scores, refuse
@@ -136,14 +136,13 @@ class EnumerationMRF(PairwiseOracle):
 def _given(scores: Scores, shape: Shape) -> Scores:
     """What the kernels take, checked: with one state per node all parts are on, and only their sum counts."""
     flat = pairwise_scores(scores, shape)
-    return flat if shape[1] > 1 else flat.sum(keepdims=True)
+    return flat if shape[1] > 1 else checked_scores(flat.sum(keepdims=True), 1, (1,))
 
 
 def _all_scores(scores: Scores, shape: Shape) -> Floats:
     given, plan = _given(scores, shape), enumeration_plan(shape)
     out = np.empty(shape[1] ** shape[0])
-    if status := _kernels().all_scores(given, plan, out):
-        refuse(status, shape)
+    _kernels().all_scores(given, plan, out)
     return out
 
 

@@ -61,7 +61,7 @@ class TreeMRF(PairwiseOracle):
         scores, (n, k) = pairwise_scores(scores, shape), shape[:2]
         plan, labels = tree_plan(shape), np.empty(n, np.int64)
         scratch = np.empty((n, k)), np.empty((n, k), np.int32)
-        if status := _kernels().best_states(scores, plan, k, graph_of(shape).n_parts, *scratch, labels):
+        if status := _kernels().best_states(scores, plan, k, *scratch, labels):
             refuse(status, shape)
         return labels
 
@@ -71,9 +71,8 @@ class TreeMRF(PairwiseOracle):
         ends = np.cumsum([0, *(shape[0] for shape in shapes)], dtype=np.int64)
         out = np.empty(int(ends[-1]), np.int64)
         for shape, first, last in runs_of(shapes):
-            n_parts, rows = graph_of(shape).n_parts, out[ends[first] : ends[last]].reshape(-1, shape[0])
-            places, k = offsets[first : last + 1], shape[1]
-            status, i = _kernels().best_states_of_each(scores, places, tree_plan(shape), k, n_parts, rows)
+            places, rows = offsets[first : last + 1], out[ends[first] : ends[last]].reshape(-1, shape[0])
+            status, i = _kernels().best_states_of_each(scores, places, tree_plan(shape), shape[1], rows)
             if status:
                 refuse(status, shape, f"instance {first + i} of the batch: ")
         return out, ends
@@ -81,9 +80,8 @@ class TreeMRF(PairwiseOracle):
     def marginals(self, scores: Scores, shape: Shape) -> tuple[float, Floats]:
         """(log of the sum of exp(score), expected part counts), stable for scores of any size."""
         scores = pairwise_scores(scores, shape)
-        n_parts = len(scores)
-        mu = np.zeros(n_parts)
-        status, log_z = _kernels().part_marginals(scores, tree_plan(shape), shape[1], n_parts, mu)
+        mu = np.zeros(len(scores))
+        status, log_z = _kernels().part_marginals(scores, tree_plan(shape), shape[1], mu)
         if status:
             refuse(status, shape)
         return float(log_z), mu

@@ -4,7 +4,7 @@
 import numpy as np
 
 from structpred.core.fixed_scores import FORBIDDEN
-from structpred.oracles.mrf import NOT_FINITE, NOTHING_LEFT, OK
+from structpred.oracles.mrf import NOTHING_LEFT, OK
 from structpred.runtime.jit import njit
 
 
@@ -52,8 +52,6 @@ def best_path_at(scores, parents, leaves, labels):
     for v in range(n):
         off = scores[2 * v]
         on = scores[2 * v + 1]
-        if not (np.isfinite(off) and np.isfinite(on)):
-            return NOT_FINITE
         must[v] = off <= 0.5 * FORBIDDEN
         never[v] = on <= 0.5 * FORBIDDEN
         gains[v] = (0.0 if never[v] else on) - (0.0 if must[v] else off)

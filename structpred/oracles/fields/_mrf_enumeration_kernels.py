@@ -14,7 +14,7 @@ import math
 
 import numpy as np
 
-from structpred.oracles.fields._pairwise_kernels import LOWEST, faults
+from structpred.oracles.fields._pairwise_kernels import LOWEST
 from structpred.oracles.mrf import NOTHING_LEFT, OK
 from structpred.runtime.jit import njit
 
@@ -69,11 +69,19 @@ def sizes(plan):
 
 
 @njit(cache=True, nogil=True)
-def fill(scores, plan, high, low, cross):
-    """The tables: high (Y,), low (M * C,), cross (n_high * K, M + C) with a row for each state of a high node."""
-    status = faults(scores, plan[5])
-    if status != OK:
-        return status
+def room(n_tables, plan):
+    """Tables and levels of so many score vectors; digits; of each state of the low nodes the best value and its code."""
+    n_high, n_middle, n_low = sizes(plan)
+    wide = n_middle + n_low
+    tables = np.empty((n_tables, n_high)), np.empty((n_tables, n_middle * n_low)), np.empty((n_tables, plan[2] * plan[1], wide))
+    levels, digits = np.zeros((n_tables, plan[2] + 1, wide)), np.zeros(plan[2], np.int64)
+    return tables, levels, digits, np.full(n_low, -np.inf), np.zeros(n_low, np.int64)
+
+
+@njit(cache=True, nogil=True)
+def fill(scores, plan, tables, row):
+    """Row `row` of the tables: high (Y,), low (M * C,), cross (n_high * K, M + C) with a row for each state of a high node."""
+    high, low, cross = tables[0][row], tables[1][row], tables[2][row]
     n = plan[0]
     k = plan[1]
     middle = plan[2] + plan[3]
@@ -83,10 +91,9 @@ def fill(scores, plan, high, low, cross):
     grow(scores, plan, plan[2], n, work, low)
     for node in range(plan[2]):
         for state in range(k):
-            row = cross[node * k + state]
-            expand(scores, plan, node, state, plan[2], middle, row[:n_middle])
-            expand(scores, plan, node, state, middle, n, row[n_middle:])
-    return OK
+            own = cross[node * k + state]
+            expand(scores, plan, node, state, plan[2], middle, own[:n_middle])
+            expand(scores, plan, node, state, middle, n, own[n_middle:])
 
 
 @njit(cache=True, nogil=True, borrows=True)
@@ -136,16 +143,9 @@ def best_output(scores, plan, labels):
     """The output with the largest score, into labels."""
     n_high, n_middle, n_low = sizes(plan)
     k = plan[1]
-    high = np.empty(n_high)
-    low = np.empty(n_middle * n_low)
-    cross = np.empty((plan[2] * k, n_middle + n_low))
-    status = fill(scores, plan, high, low, cross)
-    if status != OK:
-        return status
-    levels = np.zeros((plan[2] + 1, n_middle + n_low))
-    digits = np.zeros(plan[2], np.int64)
-    top = np.full(n_low, -np.inf)
-    codes = np.zeros(n_low, np.int64)
+    tables, every_level, digits, top, codes = room(1, plan)
+    fill(scores, plan, tables, 0)
+    high, low, cross, levels = tables[0][0], tables[1][0], tables[2][0], every_level[0]
     changed = 0
     for y in range(n_high):
         add_up(cross, digits, changed, k, levels)
@@ -179,17 +179,10 @@ def best_product(scores, costs, first, second, plan, labels):
     """The output with the largest max(0, first + score) * (second + cost) that is not forbidden."""
     n_high, n_middle, n_low = sizes(plan)
     k = plan[1]
-    wide = n_middle + n_low
-    high = np.empty((2, n_high))
-    low = np.empty((2, n_middle * n_low))
-    cross = np.empty((2, plan[2] * k, wide))
-    status = max(fill(scores, plan, high[0], low[0], cross[0]), fill(costs, plan, high[1], low[1], cross[1]))
-    if status != OK:
-        return status
-    levels = np.zeros((2, plan[2] + 1, wide))
-    digits = np.zeros(plan[2], np.int64)
-    top = np.full(n_low, -np.inf)
-    codes = np.zeros(n_low, np.int64)
+    tables, levels, digits, top, codes = room(2, plan)
+    fill(scores, plan, tables, 0)
+    fill(costs, plan, tables, 1)
+    high, low, cross = tables
     changed = 0
     for y in range(n_high):
         add_up(cross[0], digits, changed, k, levels[0])
@@ -222,19 +215,11 @@ def best_within(scores, rows, limits, plan, labels):
     n_high, n_middle, n_low = sizes(plan)
     k = plan[1]
     n_rows = rows.shape[0]
-    wide = n_middle + n_low
-    high = np.empty((n_rows + 1, n_high))
-    low = np.empty((n_rows + 1, n_middle * n_low))
-    cross = np.empty((n_rows + 1, plan[2] * k, wide))
-    status = fill(scores, plan, high[0], low[0], cross[0])
+    tables, levels, digits, top, codes = room(n_rows + 1, plan)
+    fill(scores, plan, tables, 0)
     for r in range(n_rows):
-        status = max(status, fill(rows[r], plan, high[r + 1], low[r + 1], cross[r + 1]))
-    if status != OK:
-        return status
-    levels = np.zeros((n_rows + 1, plan[2] + 1, wide))
-    digits = np.zeros(plan[2], np.int64)
-    top = np.full(n_low, -np.inf)
-    codes = np.zeros(n_low, np.int64)
+        fill(rows[r], plan, tables, r + 1)
+    high, low, cross = tables
     values = np.empty(n_low)
     changed = 0
     for y in range(n_high):
@@ -267,14 +252,9 @@ def all_scores(scores, plan, out):
     """The score of every output, in order, into out (K^n,)."""
     n_high, n_middle, n_low = sizes(plan)
     k = plan[1]
-    high = np.empty(n_high)
-    low = np.empty(n_middle * n_low)
-    cross = np.empty((plan[2] * k, n_middle + n_low))
-    status = fill(scores, plan, high, low, cross)
-    if status != OK:
-        return status
-    levels = np.zeros((plan[2] + 1, n_middle + n_low))
-    digits = np.zeros(plan[2], np.int64)
+    tables, every_level, digits, _, _ = room(1, plan)
+    fill(scores, plan, tables, 0)
+    high, low, cross, levels = tables[0][0], tables[1][0], tables[2][0], every_level[0]
     changed = 0
     for y in range(n_high):
         add_up(cross, digits, changed, k, levels)
@@ -285,7 +265,6 @@ def all_scores(scores, plan, out):
             for c in range(n_low):
                 out[start + c] = low[m * n_low + c] + (base + last[n_middle + c])
         changed = step(digits, k)
-    return OK
 
 
 @njit(cache=True, nogil=True)

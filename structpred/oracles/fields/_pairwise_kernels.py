@@ -6,7 +6,7 @@
 
 import numpy as np
 
-from structpred.oracles.mrf import NOT_FINITE, OK, WRONG_LENGTH
+from structpred.oracles.mrf import NOT_FINITE, OK
 from structpred.runtime.jit import njit
 
 LOWEST = -0.5e30  # what is not above it is forbidden
@@ -22,17 +22,6 @@ def look(scores):
         finite &= abs(score) < limit
         forbids |= score <= LOWEST
     return (OK if finite else NOT_FINITE), forbids
-
-
-@njit(cache=True, nogil=True)
-def faults(scores, n_parts):
-    """OK, or what is wrong with the scores."""
-    if scores.shape[0] != n_parts:
-        return WRONG_LENGTH
-    for j in range(scores.shape[0]):
-        if scores[j] - scores[j] != 0.0:  # infinity and NaN
-            return NOT_FINITE
-    return OK
 
 
 @njit(cache=True, nogil=True)

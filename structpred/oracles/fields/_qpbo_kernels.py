@@ -181,17 +181,17 @@ def settle(n, first, head, twin, cap, eps, level, halves):
 
 
 @njit(cache=True, nogil=True)
-def solve(scores, edges, first, other, edge, twin, coupling, hard, allowed, halves):
-    """Fill halves (0, 1 or 2 halves of state 1 at each node), coupling and hard; `allowed` is (n, 2) room. The status."""
-    n = len(halves)
+def solve(scores, edges, first, other, edge, twin):
+    """(status, halves, coupling, hard, allowed): 0, 1 or 2 halves of state 1 at each node, what edges say, the states left."""
+    n = len(first) - 1
+    coupling, hard = np.empty(len(edges)), np.empty(len(edges), np.int64)
+    halves, allowed = np.empty(n, np.int64), np.ones((n, 2), np.bool_)
     status, forbids = look(scores)
+    if status == OK and forbids and not allow(scores, n, 2, first, other, edge, allowed):
+        status = NOTHING_LEFT
     if status != OK:
-        return status
-    free = allowed[:0]
-    if forbids:
-        if not allow(scores, n, 2, first, other, edge, allowed):
-            return NOTHING_LEFT
-        free = allowed
+        return status, halves, coupling, hard, allowed
+    free = allowed if forbids else allowed[:0]
     field = np.empty(n)
     eps = fields_of(scores, n, edges, free, field, coupling, hard)
     first2, head, twin2, cap, excess = network(n, first, other, edge, twin, field, coupling, hard)
@@ -205,17 +205,13 @@ def solve(scores, edges, first, other, edge, twin, coupling, hard, allowed, halv
         undecided |= halves[i] == 1
     if undecided:
         settle(n, first2, head, twin2, cap, eps, level, halves)
-    return OK
+    return OK, halves, coupling, hard, allowed
 
 
 @njit(cache=True, nogil=True)
 def relax(scores, edges, first, other, edge, twin, mu):
     """The best point of the local polytope. The status."""
-    n = len(first) - 1
-    coupling = np.empty(len(edges))
-    hard = np.empty(len(edges), np.int64)
-    halves = np.empty(n, np.int64)
-    status = solve(scores, edges, first, other, edge, twin, coupling, hard, np.empty((n, 2), np.bool_), halves)
+    status, halves, coupling, hard, _ = solve(scores, edges, first, other, edge, twin)
     if status == OK:
         spread(edges, coupling, hard, halves, mu)
     return status
@@ -244,11 +240,7 @@ def spread(edges, coupling, hard, halves, mu):
 def round_off(scores, edges, first, other, edge, twin, labels):
     """Labels near the best point of the local polytope; (status, the value of that point)."""
     n = len(labels)
-    coupling = np.empty(len(edges))
-    hard = np.empty(len(edges), np.int64)
-    halves = np.empty(n, np.int64)
-    allowed = np.ones((n, 2), np.bool_)
-    status = solve(scores, edges, first, other, edge, twin, coupling, hard, allowed, halves)
+    status, halves, coupling, hard, allowed = solve(scores, edges, first, other, edge, twin)
     if status != OK:
         return status, 0.0
     mu = np.empty(len(scores))

@@ -10,17 +10,14 @@ import math
 
 import numpy as np
 
-from structpred.oracles.fields._pairwise_kernels import LOWEST, faults
+from structpred.oracles.fields._pairwise_kernels import LOWEST
 from structpred.oracles.mrf import NOTHING_LEFT, OK
 from structpred.runtime.jit import njit
 
 
 @njit(cache=True, nogil=True)
-def best_states(scores, plan, k, n_parts, values, back, labels):
+def best_states(scores, plan, k, values, back, labels):
     """Max-product: the best states, into labels; values (n, k) and back (n, k) are scratch."""
-    status = faults(scores, n_parts)
-    if status != OK:
-        return status
     n = plan.shape[0]
     for i in range(n):
         for a in range(k):
@@ -53,12 +50,12 @@ def best_states(scores, plan, k, n_parts, values, back, labels):
 
 
 @njit(cache=True, nogil=True)
-def best_states_of_each(scores, offsets, plan, k, n_parts, labels):
+def best_states_of_each(scores, offsets, plan, k, labels):
     """`best_states` for each of a batch of instances of one shape; returns (status, instance)."""
     values = np.empty((plan.shape[0], k))
     back = np.empty((plan.shape[0], k), np.int32)
     for i in range(offsets.shape[0] - 1):
-        status = best_states(scores[offsets[i] : offsets[i + 1]], plan, k, n_parts, values, back, labels[i])
+        status = best_states(scores[offsets[i] : offsets[i + 1]], plan, k, values, back, labels[i])
         if status != OK:
             return status, i
     return OK, 0
@@ -80,15 +77,12 @@ def softmax(values, out):
 
 
 @njit(cache=True, nogil=True)
-def part_marginals(scores, plan, k, n_parts, mu):
+def part_marginals(scores, plan, k, mu):
     """Sum-product: mu = the expected part counts; returns (status, log Z).
 
     On the way up, an edge's place in mu gets the distribution of the node's state given its parent's: probabilities, so that
     nothing has to be divided out or subtracted on the way down.
     """
-    status = faults(scores, n_parts)
-    if status != OK:
-        return status, 0.0
     n = plan.shape[0]
     logs = np.empty((n, k))
     values = np.empty(k)
