@@ -113,11 +113,11 @@ def normalise(weights, n):
 
 
 @njit(cache=True, nogil=True)
-def copy_row(parts, lengths, source, target):
-    """Row target becomes row source."""
-    lengths[target] = lengths[source]
+def move_row(parts, lengths, source, new_parts, new_lengths, target):
+    """Row source becomes row target of another table, or of the same one."""
+    new_lengths[target] = lengths[source]
     for at in range(lengths[source]):
-        parts[target, at] = parts[source, at]
+        new_parts[target, at] = parts[source, at]
 
 
 @njit(cache=True, nogil=True)
@@ -126,7 +126,7 @@ def forget(parts, lengths, spares, j):
     half = parts.shape[0] // 2
     spares[0] -= 1
     for k in range(half + j, half + spares[0]):
-        copy_row(parts, lengths, k + 1, k)
+        move_row(parts, lengths, k + 1, parts, lengths, k)
 
 
 @njit(cache=True, nogil=True)
@@ -135,12 +135,12 @@ def drop(parts, lengths, weights, factor, n, k, spares):
     half = parts.shape[0] // 2
     if spares[0] == half:
         forget(parts, lengths, spares, 0)
-    copy_row(parts, lengths, k, half + spares[0])
+    move_row(parts, lengths, k, parts, lengths, half + spares[0])
     spares[0] += 1
     drop_column(factor, n, k)
     for j in range(k + 1, n):
         weights[j - 1] = weights[j]
-        copy_row(parts, lengths, j, j - 1)
+        move_row(parts, lengths, j, parts, lengths, j - 1)
 
 
 @njit(cache=True, nogil=True)

@@ -11,7 +11,7 @@ j (j + 1) / 2 + i.
 
 import numpy as np
 
-from structpred.projections._active_set_kernels import add, exchange, minimise, mixture, products, take_back, towards
+from structpred.projections._active_set_kernels import add, exchange, minimise, mixture, move_row, products, take_back, towards
 from structpred.runtime.jit import njit
 
 PATIENCE = 4  # how many vertices in a row may bring nothing new
@@ -37,6 +37,18 @@ def views(sets, s):
 
 
 @njit(cache=True, nogil=True)
+def room_for(sets, batch, instances):
+    """Zeros for the part counts of any of these instances, and three rows for numbers of their active vertices."""
+    slots, offsets = batch[:2]
+    most = 0
+    cap = 0
+    for i in instances:
+        most = max(most, offsets[i + 1] - offsets[i])
+        cap = max(cap, sets[1][slots[i]])
+    return np.zeros(most), np.empty((3, cap + 1))
+
+
+@njit(cache=True, nogil=True)
 def advance(sets, batch, run, first, last):
     """One major cycle of the instances alive[first:last], whose new vertices are at hand.
 
@@ -46,14 +58,7 @@ def advance(sets, batch, run, first, last):
     slots, offsets, points, metrics, mus = batch
     alive, vertices, ends, scores, places, gaps, scales, states, stuck, tol = run
     sizes = sets[0]
-    most = 0
-    cap = 0
-    for b in range(first, last):
-        i = alive[b]
-        most = max(most, offsets[i + 1] - offsets[i])
-        cap = max(cap, sets[1][slots[i]])
-    counts = np.zeros(most)
-    room = np.empty((3, cap + 1))
+    counts, room = room_for(sets, batch, alive[first:last])
     for b in range(first, last):
         i = alive[b]
         s = slots[i]
@@ -101,14 +106,7 @@ def resume(sets, batch, run, first, last):
     """Minor cycles for new points from the vertices that are there; instances without any ask for the best at their point."""
     slots, offsets, points, metrics, mus = batch
     alive, _, _, scores, places = run[:5]
-    most = 0
-    cap = 0
-    for b in range(first, last):
-        i = alive[b]
-        most = max(most, offsets[i + 1] - offsets[i])
-        cap = max(cap, sets[1][slots[i]])
-    counts = np.zeros(most)
-    room = np.empty((3, cap + 1))
+    counts, room = room_for(sets, batch, alive[first:last])
     for b in range(first, last):
         i = alive[b]
         s = slots[i]
@@ -142,10 +140,7 @@ def compact(scores, places, keep, kept_places):
 def pull_back(sets, batch, given, found, first, last):
     """found = J^T given: V M V^T given on the active vertices, M the inverse of V^T D V among changes of sum zero."""
     slots, offsets = batch[:2]
-    cap = 0
-    for i in range(first, last):
-        cap = max(cap, sets[0][slots[i]])
-    room = np.empty((3, cap + 1))
+    _, room = room_for(sets, batch, np.arange(first, last))
     for i in range(first, last):
         s = slots[i]
         parts, lengths, _, factor, _ = views(sets, s)
@@ -155,14 +150,6 @@ def pull_back(sets, batch, given, found, first, last):
         products(parts, lengths, n, given[lo:hi], room[0])
         towards(factor, n, room[0], room[1], room[2])
         mixture(parts, lengths, room[1], n, found[lo:hi])
-
-
-@njit(cache=True, nogil=True)
-def move_row(parts, lengths, source, new_parts, new_lengths, target):
-    """A list of parts to another table."""
-    new_lengths[target] = lengths[source]
-    for j in range(lengths[source]):
-        new_parts[target, j] = parts[source, j]
 
 
 @njit(cache=True, nogil=True)
