@@ -209,11 +209,24 @@ def flush_sequence(table, local, indices, indptr, first, last, bounds, start_row
 
 
 @njit(cache=True, nogil=True)
-def emit_parts(parts, counts, indices, values, indptr, first, last, start_row, width, n_labels, idx, val):
-    """The joint features of part counts: Psi^T mu as unsorted pairs; returns their number.
+def combine_sequence(parts, counts, indices, values, indptr, first, last, start_row, width, n_labels, dim):
+    """The joint features of part counts of one sequence, as sorted unique pairs."""
+    idx, val = pairs_of_sequence(parts, counts, indices, values, indptr, first, last, start_row, width, n_labels)
+    return in_order(idx, val, dim)
+
+
+@njit(cache=True, nogil=True)
+def pairs_of_sequence(parts, counts, indices, values, indptr, first, last, start_row, width, n_labels):
+    """The joint features of part counts of one sequence: Psi^T mu as unsorted pairs.
 
     Parts below (last - first) * n_labels are position-label, the others label-label.
     """
+    size = 0
+    for part in parts:
+        t = first + part // n_labels
+        size += indptr[t + 1] - indptr[t] + 2 if t < last else 1
+    idx = np.empty(size, np.int64)
+    val = np.empty(size)
     n = 0
     n_emissions = (last - first) * n_labels
     for j in range(parts.shape[0]):
@@ -239,26 +252,6 @@ def emit_parts(parts, counts, indices, values, indptr, first, last, start_row, w
             idx[n] = (start_row + 2 + pair // n_labels) * width + pair % n_labels
             val[n] = c
             n += 1
-    return n
-
-
-@njit(cache=True, nogil=True)
-def combine_sequence(parts, counts, indices, values, indptr, first, last, start_row, width, n_labels, dim):
-    """The joint features of part counts of one sequence, as sorted unique pairs."""
-    idx, val = pairs_of_sequence(parts, counts, indices, values, indptr, first, last, start_row, width, n_labels)
-    return in_order(idx, val, dim)
-
-
-@njit(cache=True, nogil=True)
-def pairs_of_sequence(parts, counts, indices, values, indptr, first, last, start_row, width, n_labels):
-    """The joint features of part counts of one sequence, as unsorted pairs."""
-    size = 0
-    for part in parts:
-        t = first + part // n_labels
-        size += indptr[t + 1] - indptr[t] + 2 if t < last else 1
-    idx = np.empty(size, np.int64)
-    val = np.empty(size)
-    n = emit_parts(parts, counts, indices, values, indptr, first, last, start_row, width, n_labels, idx, val)
     return idx[:n], val[:n]
 
 

@@ -100,14 +100,6 @@ def n_blocks(length, scratch):
 
 
 @njit(cache=True, nogil=True)
-def copy_scores(scores, base, size, n_labels, alphas):
-    """The scores of the positions of a block."""
-    for t in range(size):
-        for label in range(n_labels):
-            alphas[t, label] = scores[base + t * n_labels + label]
-
-
-@njit(cache=True, nogil=True)
 def decode_flat(scores, offsets, lengths, n_labels, scratch, out):
     """Viterbi for a batch of flat part scores: T * n_labels emissions, then n_labels^2 transitions, each."""
     trans, alphas, _, _ = scratch
@@ -126,7 +118,9 @@ def decode_flat(scores, offsets, lengths, n_labels, scratch, out):
             block = min(step, 2 * (blocks - 1) - step)
             start = block * room
             size = min(room, length - start)
-            copy_scores(scores, base + start * n_labels, size, n_labels, alphas)
+            for t in range(size):
+                for label in range(n_labels):
+                    alphas[t, label] = scores[base + (start + t) * n_labels + label]
             forward(block, size, n_labels, scratch)
             if step == blocks - 1:
                 found[length - 1] = first_best(alphas[size - 1], n_labels)

@@ -8,9 +8,8 @@ into[s, l] to those of the first s positions that continue with a segment of lab
 
 import numpy as np
 
+from structpred.oracles.chains._chain_sum_kernels import FORBIDDEN, log_sum
 from structpred.runtime.jit import njit
-
-FORBIDDEN = -1e29
 
 
 @njit(cache=True, nogil=True)
@@ -61,20 +60,6 @@ def write_segments(length, label, before, lengths, out):
         e = start
         if e > 0:
             label = before[e, label]
-
-
-@njit(cache=True, nogil=True)
-def log_sum(row, n):
-    """log sum exp of the first n entries; -inf if all are."""
-    top = -np.inf
-    for k in range(n):
-        top = max(top, row[k])
-    if top == -np.inf:
-        return top
-    total = 0.0
-    for k in range(n):
-        total += np.exp(row[k] - top)
-    return top + np.log(total)
 
 
 @njit(cache=True, nogil=True)
