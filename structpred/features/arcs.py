@@ -267,25 +267,13 @@ class ArcFeatures(FeatureMap):
         return (*own, self.candidates.starts, self.candidates.heads, *self.fixed.arrays())
 
 
-def observed_bits(
-    data: AttributedSentences,
-    templates: Sequence[ArcTemplate],
-    heads: Integers,
-    *,
-    max_bits: int = 18,
-    room: float = 4.0,
-    n_sentences: int = 20_000,
-) -> list[int]:
-    """The size of each template's block, as a power of two: `room` times the different features of the arcs (heads[t], t), at
-    most 2**max_bits. Distinct features are counted in a bitmap (linear counting, Whang et al. 1990), on up to n_sentences.
-    """
-    return bits_of(observed_places(data, templates, heads, n_sentences=n_sentences), max_bits=max_bits, room=room)
-
-
 def observed_places(
     data: AttributedSentences, templates: Sequence[ArcTemplate], heads: Integers, *, n_sentences: int = 20_000
 ) -> npt.NDArray[np.uint8]:
-    """The bitmap of each template, a row of bytes: that of several treebanks is the union (|) of theirs."""
+    """A bitmap of the features that the arcs (heads[t], t) have, on up to n_sentences: a row of bytes a template.
+
+    That of several treebanks is the union (|) of theirs. Raises DataError for another number of heads than words.
+    """
     from structpred.features._arc_kernels import hash_arcs
 
     if len(heads) != data.n_words:
@@ -306,7 +294,10 @@ def observed_places(
 
 
 def bits_of(places: npt.NDArray[np.uint8], *, max_bits: int, room: float = 4.0) -> list[int]:
-    """`observed_bits` of the bitmaps of `observed_places`."""
+    """The size of each template's block, as a power of two: `room` times its different features, at most 2**max_bits.
+
+    places: of `observed_places`. Distinct features are counted in their bitmaps (linear counting, Whang et al. 1990).
+    """
     size = 8 * places.shape[1]
     empty = np.maximum(size - np.bitwise_count(places).sum(axis=1, dtype=np.int64), 1)
     distinct = -size * np.log(empty / size)

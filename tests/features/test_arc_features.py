@@ -9,7 +9,7 @@ from structpred.core.group_scales import GroupScales, scaled
 from structpred.data.arc_templates import ArcTemplate, compile_templates
 from structpred.data.sentences import AttributedSentences, attribute_code
 from structpred.errors import DataError, ParameterError
-from structpred.features.arcs import ARCS, COLUMNS, ArcCandidates, ArcFeatures, observed_bits
+from structpred.features.arcs import ARCS, COLUMNS, ArcCandidates, ArcFeatures, bits_of, observed_places
 from structpred.features.fixed_scores import FixedParts
 from structpred.io.templates.arc_featurizer import ArcFeaturizer, case_of, word_class
 from structpred.io.templates.arc_template_sets import conjunction_family, default_templates
@@ -187,10 +187,10 @@ def test_sizes_of_blocks_follow_what_is_observed() -> None:
     data = sentences(1, (30,) * 40)
     heads = np.concatenate([np.arange(30) for _ in range(40)])
     templates = [ArcTemplate.parse(t) for t in ("h.upos m.upos | direction", "h.form h.lemma m.form m.lemma | distance")]
-    small, large = observed_bits(data, templates, heads, max_bits=12)
+    small, large = bits_of(observed_places(data, templates, heads), max_bits=12)
     assert 6 <= small < large <= 12
     with pytest.raises(DataError, match="heads for 3"):
-        observed_bits(data, templates, heads[:3])
+        observed_places(data, templates, heads[:3])
 
 
 @pytest.mark.parametrize("text", ["h.form | sideways", "x.form", "h.", "", "h.form+12", "| "])
