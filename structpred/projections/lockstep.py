@@ -10,7 +10,7 @@ import numpy.typing as npt
 from structpred.core.oracle import Oracle, Shape
 from structpred.core.packing import argmax_batch, check_finite, parts_batch
 from structpred.core.types import Floats, Integers
-from structpred.errors import ConvergenceError, DataError, ParameterError
+from structpred.errors import ConvergenceError, DataError, OracleError, ParameterError
 from structpred.projections.active_pools import ActivePools
 from structpred.runtime.threads import checked_jobs, run_ranges, split_evenly
 
@@ -252,6 +252,7 @@ def _solve(
     while len(alive):
         labels, label_ends = argmax_batch(oracle, scores[: places[-1]], places, kept)
         vertices, ends = parts_batch(oracle, labels, label_ends, kept)
+        _check_parts(vertices, ends, sizes[alive], alive)
         n_calls[alive] += 1
         pools.reserve(slots[alive], np.diff(ends))
         step(kernels.advance, vertices, ends)
@@ -264,6 +265,15 @@ def _solve(
             kernels.compact(scores, old, running, places)
             kept = [shapes[i] for i in alive.tolist()]
     return gaps, n_calls
+
+
+def _check_parts(vertices: Integers, ends: Integers, sizes: Integers, alive: Integers) -> None:
+    """OracleError for parts that the instance does not have: kernels would write beside their arrays."""
+    most = np.repeat(sizes, np.diff(ends))
+    if (wrong := (vertices < 0) | (vertices >= most)).any():
+        k = int(wrong.argmax())
+        i = alive[np.searchsorted(ends, k, side="right") - 1]
+        raise OracleError(f"sample {i}: expected parts in [0, {most[k]}), got {vertices[k]}; run check_oracle on the oracle")
 
 
 def _unfinished(

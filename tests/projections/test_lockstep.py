@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from structpred.core.oracle import Oracle
-from structpred.errors import ConvergenceError, DataError, ParameterError
+from structpred.errors import ConvergenceError, DataError, OracleError, ParameterError
 from structpred.oracles.arborescence import ArborescenceOracle
 from structpred.oracles.assignment import AssignmentOracle
 from structpred.oracles.chain import ChainOracle
@@ -220,6 +220,18 @@ def test_threads_do_not_change_a_bit():
     alone, many = (nearest_in_hulls(oracle, points, offsets, shapes, n_jobs=n) for n in (1, 3))
     assert alone.mu.tobytes() == many.mu.tobytes()
     assert alone.pull_back(points).tobytes() == many.pull_back(points).tobytes()
+
+
+@pytest.mark.parametrize("part", [-1, 3])
+def test_parts_out_of_range_are_refused(part):
+    """They are the oracle's fault: OracleError with the sample, the range and the part, and nothing is written beside arrays."""
+
+    class Wrong(ThreeMethods):
+        def parts(self, labels, shape):
+            return labels if shape == () else np.array([part])
+
+    with pytest.raises(OracleError, match=rf"sample 1: expected parts in \[0, 3\), got {part}"):
+        nearest_in_hulls(Wrong(), np.zeros(6), [0, 3, 6], [(), (1,)])
 
 
 def test_what_is_not_reached_or_does_not_fit_is_named():
