@@ -46,12 +46,12 @@ def stack_rows(given: Any, what: str = "features") -> FeatureRows:
     """
     from scipy import sparse
 
-    one = sparse.issparse(given) or (isinstance(given, np.ndarray) and given.ndim == 2)
-    if one:
-        stacked = _as_csr(given, None, what)
+    expected = f"{what} as a 2-d array of real numbers (rows, columns) or a sparse matrix"
+    if sparse.issparse(given) or (isinstance(given, np.ndarray) and given.ndim == 2):
+        stacked = csr_of(given, None, what, expected, copy=True)
         counts: Any = np.ones(stacked.shape[0], np.int64)
     else:
-        parts = [_as_csr(matrix, i, what) for i, matrix in enumerate(given)]
+        parts = [csr_of(matrix, i, what, expected, copy=True) for i, matrix in enumerate(given)]
         if not parts:
             raise DataError(f"{what}: expected at least one sample, got none")
         for i, part in enumerate(parts):
@@ -71,30 +71,20 @@ def stack_rows(given: Any, what: str = "features") -> FeatureRows:
     return FeatureRows(stacked.indptr.astype(np.int64), stacked.indices.astype(np.int64), values, offsets, int(stacked.shape[1]))
 
 
-def _as_csr(given: Any, i: int | None, what: str) -> Any:
-    """A CSR copy of float64; DataError for what is no 2-d matrix of numbers."""
-    from scipy import sparse
-
-    matrix: Any = given
-    if sparse.issparse(given) and (matrix.ndim != 2 or matrix.dtype.kind not in "fiub"):
-        raise DataError(f"{_sample(i)}expected {what} as a 2-d matrix of real numbers, got {matrix.ndim}-d {matrix.dtype}")
-    return csr_of(given, i, what, f"{what} as a 2-d array of numbers (rows, columns) or a sparse matrix", copy=True)
-
-
 def csr_of(
     given: Any, i: int | None, what: str, expected: str = "a 2-d matrix of numbers", hint: str = "", *, copy: bool = False
 ) -> Any:
     """A numeric matrix as CSR of float64.
 
-    Raises DataError, naming the sample, for what is neither sparse nor a 2-d array of numbers (`expected` says what should be
-    there, `hint` a likely cause), and for a sparse one whose index arrays are damaged.
+    Raises DataError, naming the sample, for what is no 2-d array, nor sparse matrix, of real numbers (`expected` says what should
+    be there, `hint` a likely cause), and for a sparse one whose index arrays are damaged.
     SciPy checks index arrays when a matrix is made, but not those that were changed or put together without its checks.
     """
     from scipy import sparse
 
     is_sparse = sparse.issparse(given)
     matrix: Any = given if is_sparse else np.asarray(given)
-    if not is_sparse and (matrix.ndim != 2 or matrix.dtype.kind not in "fiub"):
+    if matrix.ndim != 2 or matrix.dtype.kind not in "fiub":
         raise DataError(f"{_sample(i)}expected {expected}, got {matrix.ndim}-d {matrix.dtype}{hint}")
     try:
         if is_sparse:
