@@ -10,9 +10,8 @@ import numpy as np
 
 from structpred.core._sparse_kernels import coalesce, dot
 from structpred.features._arc_block_kernels import emit_difference, score_block
-from structpred.oracles.trees._arborescence_kernels import best_tree
-from structpred.oracles.trees._projective_kernels import best_projective
-from structpred.oracles.trees._tree_kernels import all_finite
+from structpred.oracles.trees._arborescence_kernels import best_heads
+from structpred.oracles.trees._projective_kernels import best_heads as best_projective
 from structpred.runtime.jit import njit
 from structpred.task.fast._part_kernels import add_grid, grid_loss
 from structpred.task.fast._update_kernels import apply_update, doubted
@@ -23,7 +22,7 @@ def find_tree(w, scale, i, loss_weight, memory):
     """Write the sorted difference of sentence i: (whether all scores are finite, pairs, loss, <scale * w, difference>)."""
     sentences, arcs, room, grid, search, found, pairs = memory
     offsets, corpus, compiled, candidates, forbidden, begins, fixed = sentences
-    projective, single_root, tables, work, marks = search
+    projective, single_root, tables, own_room = search
     idx, val, idx2, val2 = pairs
     n = offsets[i + 1] - offsets[i]
     places = np.zeros(2, np.int64)
@@ -35,12 +34,12 @@ def find_tree(w, scale, i, loss_weight, memory):
         for a in range(places[1]):
             scores[a] += fixed[begins[i] + a]
     add_grid(grid, i, i + 1, places, loss_weight, scores)
-    if not all_finite(scores):
-        return False, 0, 0.0, 0.0
     if projective:
-        best_projective(scores, n, single_root, tables, heads)
+        finite = best_projective(scores, single_root, tables, heads)
     else:
-        best_tree(scores, n, single_root, work, marks, heads)
+        finite = best_heads(scores, single_root, own_room, heads)
+    if not finite:
+        return False, 0, 0.0, 0.0
     size = emit_difference(grid[2][grid[0][i] : grid[0][i + 1]], heads, arcs, idx, val)
     size = coalesce(idx, val, size, idx2, val2)
     return True, size, grid_loss(grid, i, heads), scale * dot(w, idx[:size], val[:size])

@@ -14,7 +14,7 @@ from structpred.core.weights import Vector, check_length
 from structpred.errors import InfeasibleError
 from structpred.features.arcs import ArcFeatures
 from structpred.oracles.projective import ProjectiveOracle
-from structpred.oracles.trees._trees import projective_scratch, tree_scratch
+from structpred.oracles.trees._trees import projective_scratch, tree_room
 from structpred.task.fast.part_steps import PartSteps
 from structpred.task.fast.update_rules import UpdateRule
 from structpred.task.inference import Inference
@@ -47,7 +47,7 @@ class TreeSteps(PartSteps):
         longest, projective = int(features.data.lengths.max(initial=1)), isinstance(oracle, ProjectiveOracle)
         scratch = features.new_scratch(longest)
         sentences = (features.data.offsets, *scratch.corpus, FORBIDDEN, *features.fixed.flat(len(features)))
-        rooms = (projective_scratch(longest if projective else 0), *tree_scratch(0 if projective else longest))
+        rooms = projective_scratch(longest if projective else 0), tree_room(0 if projective else longest)
         search = (projective, oracle.single_root, *rooms)  # type: ignore[attr-defined]
         most = 2 * longest * (len(features.templates) + min(features.data.n_tags, longest))  # every head wrong: two arcs a word
         found = np.empty(longest * (longest + 1)), np.empty(longest, np.int64)

@@ -14,7 +14,7 @@ from structpred.core.scores import checked_sizes, checked_sums
 from structpred.core.types import Floats, Integers
 from structpred.errors import ConvergenceError, InfeasibleError, ParameterError
 from structpred.oracles.trees._constrained_trees import best_tree_within
-from structpred.oracles.trees._trees import KEPT, Kept, TreeOracle, all_trees, arc_scores, arcs_of, tree_room, tree_scratch
+from structpred.oracles.trees._trees import KEPT, Kept, TreeOracle, all_trees, arc_scores, arcs_of, tree_room
 from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits
 
@@ -75,7 +75,7 @@ class ArborescenceOracle(TreeOracle):
         if k < 1 or scores[arcs_of(best)].min() <= 0.5 * FORBIDDEN:
             return []
         check_fits(k * n * 32, f"the {k:,} best trees of {n:,} tokens")
-        work, marks = tree_scratch(n)
+        room = tree_room(n)
         allowed = np.empty(len(scores))
         usable = scores[scores > 0.5 * FORBIDDEN]
         tolerance = _EQUAL * max(1.0, float(np.abs(usable).max()))
@@ -84,7 +84,7 @@ class ArborescenceOracle(TreeOracle):
 
         def enqueue(cell: _Cell) -> None:
             heads = np.empty(n, _INT)
-            m = _kernels().second_best(scores, n, self.single_root, *cell, tolerance, allowed, work, marks, heads)
+            m = _kernels().second_best(scores, n, self.single_root, *cell, tolerance, allowed, room, heads)
             if m > 0:
                 heappush(queue, (-float(scores[arcs_of(heads)].sum()), next(number), m, heads, cell))
 

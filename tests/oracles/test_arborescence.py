@@ -103,7 +103,7 @@ def test_arcs_of_a_token_to_itself_are_never_on(single_root) -> None:
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_no_score_hangs_the_search(bad) -> None:
     """NaN and infinity give the kernel a tree, if not a meaningful one (the oracle refuses them before)."""
-    from structpred.oracles.trees._arborescence_kernels import best_tree
+    from structpred.oracles.trees._arborescence_kernels import parted, search
 
     rng = np.random.default_rng(0)
     for single_root in (True, False):
@@ -111,7 +111,8 @@ def test_no_score_hangs_the_search(bad) -> None:
         for n in (1, 3, 17):
             for share in (0.1, 1.0):
                 theta, heads = np.where(rng.random(n * (n + 1)) < share, bad, rng.normal(size=n * (n + 1))), np.empty(n, np.int64)
-                best_tree(theta, n, single_root, *_trees.tree_scratch(n), heads)
+                marks, flat = parted(_trees.tree_room(n), n)
+                search(theta, n, single_root, flat, marks, heads)
                 oracle.parts(heads, (n,))
 
 
@@ -168,7 +169,7 @@ def test_batches_equal_single_calls(single_root) -> None:
 
 def test_what_scratch_held_before_does_not_matter() -> None:
     """Long and short sentences in turn, over and over, and scratch full of NaN: the same trees."""
-    from structpred.oracles.trees._arborescence_kernels import best_tree
+    from structpred.oracles.trees._arborescence_kernels import best_heads
 
     rng, oracle = np.random.default_rng(0), ArborescenceOracle()
     cases = [(n, scores_of(rng, n, kind)) for n in (160, 3, 40, _trees.KEPT + 20, 1, 90) for kind in ("random", "ties")]
@@ -176,10 +177,8 @@ def test_what_scratch_held_before_does_not_matter() -> None:
     for k in rng.permutation(4 * len(cases)) % len(cases):
         n, theta = cases[k]
         assert np.array_equal(oracle.argmax(theta, (n,)), first[k])
-        work, marks = _trees.tree_scratch(n + 7)
-        work[:], marks[:] = np.nan, -99
-        heads = np.full(n + 5, -7)
-        best_tree(theta, n, True, work, marks, heads)
+        room, heads = np.full_like(_trees.tree_room(n + 7), np.nan), np.full(n + 5, -7)
+        assert best_heads(theta, 1, room, heads[:n])
         assert np.array_equal(heads[:n], first[k])
         assert (heads[n:] == -7).all()
 

@@ -10,7 +10,7 @@ from arborescence_cases import KINDS, all_arcs, scores_of
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.errors import DataError
 from structpred.oracles.arborescence import ArborescenceOracle
-from structpred.oracles.trees._trees import arcs_of, tree_scratch
+from structpred.oracles.trees._trees import arcs_of, tree_room
 from structpred.runtime import memory
 
 ROOTS = pytest.mark.parametrize("single_root", [True, False], ids=["single root", "any roots"])
@@ -103,6 +103,7 @@ def test_k_best_of_a_long_sentence(single_root, scale) -> None:
 def test_the_second_best_is_found_where_the_contraction_is_unclear() -> None:
     """Given a tree that is not the best (as rounding could), the step falls back on trying every arc: the best other tree."""
     from structpred.oracles.trees._arborescence_best_kernels import UNCLEAR, cheapest_swap, second_best
+    from structpred.oracles.trees._arborescence_kernels import parted
 
     rng, n, unclear = np.random.default_rng(0), 5, 0
     everything, none = all_arcs(n, True), np.empty(0, np.int64)
@@ -111,12 +112,12 @@ def test_the_second_best_is_found_where_the_contraction_is_unclear() -> None:
         theta, heads = rng.normal(size=n * width), np.empty(n, np.int64)
         arcs = everything[rng.integers(len(everything))]
         tree = arcs % width
-        work, marks = tree_scratch(n)
-        room = np.empty((4, width))
-        if cheapest_swap(theta, n, True, tree, 1e-12, work.ravel(), room[:2], room[2], marks) != UNCLEAR:
+        room, more = tree_room(n), np.empty((3, width))
+        marks, rows = parted(room, n)
+        if cheapest_swap(theta, n, True, tree, 1e-12, rows, more[:2], more[2], marks) != UNCLEAR:
             continue
         unclear += 1
-        m = second_best(theta, n, True, tree, np.zeros(n, np.bool_), none, 1e-12, np.empty(n * width), work, marks, heads)
+        m = second_best(theta, n, True, tree, np.zeros(n, np.bool_), none, 1e-12, np.empty(n * width), room, heads)
         others = everything[(everything != arcs).any(axis=1)]
         assert theta[arcs_of(heads)].sum() == pytest.approx(theta[others].sum(axis=1).max())
         assert heads[m - 1] != tree[m - 1]

@@ -288,7 +288,7 @@ def test_wrong_sizes_are_refused() -> None:
 @BOTH
 def test_scratch_is_reused(oracle) -> None:
     """Mixed lengths, one by one and in a batch, give the same trees as with fresh scratch, whatever it held before."""
-    from structpred.oracles.trees._projective_kernels import best_projective
+    from structpred.oracles.trees._projective_kernels import best_heads
     from structpred.oracles.trees._trees import projective_scratch
 
     rng = np.random.default_rng(7)
@@ -300,9 +300,9 @@ def test_scratch_is_reused(oracle) -> None:
     for i, (n, scores) in enumerate(zip(lengths, all_scores, strict=True)):
         fresh, again = np.empty((2, n), np.int64)
         kept = scores.copy()
-        best_projective(scores, n, oracle.single_root, projective_scratch(n), fresh)
+        best_heads(scores, int(oracle.single_root), projective_scratch(n), fresh)
         worn[:] = rng.normal(size=worn.shape)
-        best_projective(scores, n, oracle.single_root, worn, again)
+        best_heads(scores, int(oracle.single_root), worn, again)
         for found in (again, oracle.argmax(scores, (n,)), heads[ends[i] : ends[i + 1]]):
             assert np.array_equal(found, fresh)
         assert np.array_equal(scores, kept)

@@ -22,6 +22,7 @@ from structpred.oracles.trees._arborescence_kernels import (
     USABLE,
     contract,
     grow,
+    parted,
 )
 from structpred.runtime.jit import njit
 
@@ -188,10 +189,11 @@ def without(scores, n, single_root, tree, m, rows, marks, heads):
 
 
 @njit(cache=True, nogil=True)
-def second_best(scores, n, single_root, tree, fixed, banned, tolerance, allowed, work, marks, heads):
+def second_best(scores, n, single_root, tree, fixed, banned, tolerance, allowed, room, heads):
     """Write the second best tree of a set whose best is `tree`; returns a token whose arc it lacks, NONE where there is none.
 
     The set: trees with the arcs of `tree` into the tokens in `fixed`, and without the arcs in `banned`. allowed: room for scores.
+    room: of tree_room(n).
     """
     width = n + 1
     for i in range(n * width):
@@ -203,10 +205,10 @@ def second_best(scores, n, single_root, tree, fixed, banned, tolerance, allowed,
                     allowed[m * width + u] = FORBIDDEN
     for i in range(len(banned)):
         allowed[banned[i]] = FORBIDDEN
-    rows = work.reshape(work.size)
-    room = rows[n * width : n * width + 3 * width]  # behind the rows of contracted nodes
-    values = room[: 2 * width].reshape(2, width)
-    m = cheapest_swap(allowed, n, single_root, tree, tolerance, rows, values, room[2 * width :], marks)
+    marks, rows = parted(room, n)
+    more = rows[n * width : n * width + 3 * width]  # behind the rows of contracted nodes
+    values = more[: 2 * width].reshape(2, width)
+    m = cheapest_swap(allowed, n, single_root, tree, tolerance, rows, values, more[2 * width :], marks)
     if m == NONE or (m > 0 and without(allowed, n, single_root, tree, m, rows, marks, heads)):
         return m
     best = -np.inf

@@ -189,8 +189,9 @@ def one_prefers_root(scores, n):
 
 @njit(cache=True, nogil=True, borrows=True)
 def search(scores, n, single_root, flat, marks, heads):
-    """best_tree, with 2 n (n + 1) or more numbers to write to in one row.
+    """Write the best tree's heads, O(n^2). scores: flat (n * (n + 1)), not changed; flat: room for 2 n (n + 1) or more numbers.
 
+    Where every tree needs a forbidden arc: one with as few of them as can be.
     The best of all trees is also the best one with a single root if it has one only. Where the root is the best head of two
     tokens it has not; where of one, it mostly has, and is found in less time.
     """
@@ -210,26 +211,22 @@ def search(scores, n, single_root, flat, marks, heads):
 
 
 @njit(cache=True, nogil=True)
-def best_tree(scores, n, single_root, work, marks, heads):
-    """Write the best tree's heads. scores: flat (n * (n + 1)), not changed; work, marks: of tree_scratch(n or more); O(n^2).
-
-    Where every tree needs a forbidden arc: one with as few of them as can be.
-    """
-    search(scores, n, single_root, work.reshape(work.size), marks, heads)
+def parted(room, n):
+    """Marks, and room for numbers, of tree_room(n or more)."""
+    end = MARKS * (2 * n + 2)
+    return room[:end].view(np.int64).reshape(MARKS, 2 * n + 2), room[end:]
 
 
 @njit(cache=True, nogil=True)
 def best_heads(scores, single_root, room, heads):
-    """best_tree of len(heads) tokens with few arguments, for calls from Python; room: of tree_room(n or more).
+    """The best tree of len(heads) tokens; room: of tree_room(n or more).
 
     Returns whether all scores are finite; where not, nothing is written.
     """
     if not all_finite(scores):
         return False
-    n = len(heads)
-    end = MARKS * (2 * n + 2)
-    marks = room[:end].view(np.int64).reshape(MARKS, 2 * n + 2)
-    search(scores, n, single_root != 0, room[end:], marks, heads)
+    marks, flat = parted(room, len(heads))
+    search(scores, len(heads), single_root != 0, flat, marks, heads)
     return True
 
 

@@ -77,18 +77,22 @@ def push(waiting, depth, i, j, kind):
 
 
 @njit(cache=True, nogil=True, borrows=True)
-def best_projective(scores, n, single_root, tables, heads):
-    """The heads of the best projective tree. scores: (m - 1) * (n + 1) + h, flat. Ties go to the split that comes first.
+def best_heads(scores, single_root, tables, heads):
+    """The heads of the best projective tree of len(heads) tokens; whether all scores are finite: else nothing is written.
 
-    tables: scratch, see `projective_scratch`. Spans on the stack share no step between positions: n of them at most.
+    scores: (m - 1) * (n + 1) + h, flat. Ties go to the split that comes first. tables: of projective_scratch(n or more). Spans on
+    the stack share no step between positions: n of them at most.
     """
-    fill_tables(scores, n, single_root, tables)
+    if not all_finite(scores):
+        return False
+    n = len(heads)
+    fill_tables(scores, n, single_root != 0, tables)
     right = tables[RIGHT]
     left = tables[LEFT]
     open_right = tables[OPEN_RIGHT]
     open_left = tables[OPEN_LEFT]
     waiting = tables[WAITING]
-    if single_root:
+    if single_root != 0:
         root = 1
         best = scores[0] + left[1, 1] + right[1, n]
         for r in range(2, n + 1):
@@ -126,17 +130,6 @@ def best_projective(scores, n, single_root, tables, heads):
         while k < j - 1 and right[i, k] + left[k + 1, j] + arc != value:
             k += 1
         depth = push(waiting, push(waiting, depth, i, k, RIGHT), k + 1, j, LEFT)
-
-
-@njit(cache=True, nogil=True, borrows=True)
-def best_heads(scores, single_root, tables, heads):
-    """best_projective of len(heads) tokens, for calls from Python; tables: of projective_scratch(n or more).
-
-    Returns whether all scores are finite; where not, nothing is written.
-    """
-    if not all_finite(scores):
-        return False
-    best_projective(scores, len(heads), single_root != 0, tables, heads)
     return True
 
 

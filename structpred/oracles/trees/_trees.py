@@ -95,18 +95,11 @@ def all_trees(n: int, single_root: bool) -> Iterator[Labels]:
     yield from fill(1, 0)
 
 
-def tree_scratch(n: int) -> tuple[Floats, Integers]:
-    """Scratch for `best_tree` and `second_best` of n tokens, or fewer: work (2n + 2, n + 2) and marks (8, 2n + 2) of int64.
+def tree_room(n: int) -> Floats:
+    """Scratch for `best_heads` and `second_best` of n tokens, or fewer: marks (8, 2n + 2), then (2n + 2, n + 2) numbers, flat.
 
     Pages come as they are used. Raises DataError where it cannot fit.
     """
-    n_rows = 2 * n + 2
-    check_fits(8 * n_rows * (n + 2 + MARKS), f"parsing a sentence of {n:,} tokens")
-    return np.empty((n_rows, n + 2)), np.empty((MARKS, n_rows), np.int64)
-
-
-def tree_room(n: int) -> Floats:
-    """The same in one flat array, for `best_heads`."""
     size = (2 * n + 2) * (n + 2 + MARKS)
     check_fits(8 * size, f"parsing a sentence of {n:,} tokens")
     return np.empty(size)
