@@ -1,28 +1,37 @@
 # mypy: ignore-errors
 """Compiled scores and differences of chains whose positions are scored by functions of kernels (see task/function_space.py)."""
 
+import numpy as np
+
 from structpred.core._sparse_kernels import coalesce
 from structpred.runtime.jit import njit
 
 
 @njit(cache=True, nogil=True)
+def position_row(w, ends, factors, sizes, t, first, last, row):
+    """row = the scores of the labels at position t of the sequence first..last-1, by the weights alone."""
+    n, n_labels, n_kernels = sizes
+    row[:] = 0.0
+    for k in range(n_kernels):
+        at = ends[k] + n_labels * n + t
+        for label in range(n_labels):
+            row[label] += factors[k] * np.float64(w[at + label * n])
+    at = ends[n_kernels]
+    for edge in range(2):
+        if (edge == 0 and t == first) or (edge == 1 and t == last - 1):
+            for label in range(n_labels):
+                row[label] += factors[n_kernels] * np.float64(w[at + edge * n_labels + label])
+
+
+@njit(cache=True, nogil=True)
 def score_positions(w, ends, factors, sizes, first, last, out):
     """Emission scores of positions first..last-1, position by position, then transition scores. sizes: (n, labels, kernels)."""
-    n, n_labels, n_kernels = sizes
-    length = last - first
-    out[:] = 0.0
-    for k in range(n_kernels):
-        for label in range(n_labels):
-            at = ends[k] + (n_labels + label) * n
-            for t in range(length):
-                out[t * n_labels + label] += factors[k] * w[at + first + t]
-    at = ends[n_kernels]
-    for label in range(n_labels):
-        out[label] += factors[n_kernels] * w[at + label]
-        out[(length - 1) * n_labels + label] += factors[n_kernels] * w[at + n_labels + label]
+    _, n_labels, n_kernels = sizes
+    for t in range(first, last):
+        position_row(w, ends, factors, sizes, t, first, last, out[(t - first) * n_labels : (t - first + 1) * n_labels])
     at = ends[n_kernels + 1]
     for p in range(n_labels * n_labels):
-        out[length * n_labels + p] = factors[n_kernels + 1] * w[at + p]
+        out[(last - first) * n_labels + p] = factors[n_kernels + 1] * w[at + p]
 
 
 @njit(cache=True, nogil=True)

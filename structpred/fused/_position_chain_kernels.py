@@ -7,6 +7,7 @@ space: offsets of sequences, ends of the groups of weights, (n, labels, kernels)
 import numpy as np
 
 from structpred.core._sparse_kernels import grouped_dot
+from structpred.features._position_kernels import position_row
 from structpred.fused._chain_body_kernels import STEPS
 from structpred.runtime.jit import family, njit
 
@@ -23,23 +24,6 @@ def transitions(w, factors, space, rule, trans):
 
 
 @njit(cache=True, nogil=True)
-def position_row(w, factors, space, t, first, last, row):
-    """row = the scores of the labels at position t of the sequence first..last-1, by the weights alone."""
-    _, ends, sizes = space
-    n, n_labels, n_kernels = sizes
-    row[:] = 0.0
-    for k in range(n_kernels):
-        at = ends[k] + n_labels * n + t
-        for label in range(n_labels):
-            row[label] += factors[k] * np.float64(w[at + label * n])
-    at = ends[n_kernels]
-    for edge in range(2):
-        if (edge == 0 and t == first) or (edge == 1 and t == last - 1):
-            for label in range(n_labels):
-                row[label] += factors[n_kernels] * np.float64(w[at + edge * n_labels + label])
-
-
-@njit(cache=True, nogil=True)
 def score(w, factors, space, first, last, start, size, rule, aim, loss_weight, out):
     """The first `size` rows of out = the scores of positions from `start` on, with loss_weight times their loss."""
     n_labels, _, rows, row_of = rule
@@ -47,7 +31,7 @@ def score(w, factors, space, first, last, start, size, rule, aim, loss_weight, o
     for k in range(size):
         t = start + k
         row = out[k]
-        position_row(w, factors, space, t, first, last, row)
+        position_row(w, space[1], factors, space[2], t, first, last, row)
         fixed = rows[row_of[t]]
         if gold.shape[0] == 0:
             for label in range(n_labels):

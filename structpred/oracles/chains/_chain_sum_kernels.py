@@ -188,45 +188,34 @@ def log_pass(emissions, length, n_labels, trans, alpha, mu, counts, work):
 
 
 @njit(cache=True, nogil=True, borrows=True)
-def marginals_flat(scores, length, n_labels, trans, exp_trans, emissions, alpha, local, norm, marg, counts, work, mu):
-    """log Z and expected part counts of one instance of flat scores; mu has the parts' layout."""
-    edges = length * n_labels
-    for p in range(n_labels):
-        for label in range(n_labels):
-            trans[p, label] = scores[edges + p * n_labels + label]
-    for t in range(length):
-        for label in range(n_labels):
-            emissions[t, label] = scores[t * n_labels + label]
-    top, wide, holes = exponentiate(trans, n_labels, exp_trans)
-    log_z = np.nan
-    if not wide:
-        log_z = scaled_pass(emissions, length, n_labels, exp_trans, top, holes, alpha, local, norm, marg, counts, work)
-    if np.isnan(log_z):
-        log_z = log_pass(emissions, length, n_labels, trans, alpha, marg, counts, work)
-    if log_z == -np.inf:
-        return log_z
-    for t in range(length):
-        total = 0.0  # rounding of a long chain: make each position sum to one
-        for label in range(n_labels):
-            total += marg[t, label]
-        for label in range(n_labels):
-            mu[t * n_labels + label] = marg[t, label] / total
-    for p in range(n_labels):
-        for label in range(n_labels):
-            mu[edges + p * n_labels + label] = counts[p, label]
-    return log_z
-
-
-@njit(cache=True, nogil=True, borrows=True)
 def marginals_of_batch(scores, offsets, lengths, n_labels, trans, exp_trans, emissions, alpha, local, norm, marg, counts, work,
-                       log_zs, mu):  # fmt: skip
-    """marginals_flat for instances with the same labels; returns the first without a sequence, or -1."""
+                       log_zs, mus):  # fmt: skip
+    """log Z and expected part counts of instances with the same labels, flat; returns the first without a sequence, or -1."""
     for i in range(lengths.shape[0]):
-        own = scores[offsets[i] : offsets[i + 1]]
-        at = mu[offsets[i] : offsets[i + 1]]
-        log_zs[i] = marginals_flat(
-            own, lengths[i], n_labels, trans, exp_trans, emissions, alpha, local, norm, marg, counts, work, at
-        )
-        if log_zs[i] == -np.inf:
+        length, edges = lengths[i], lengths[i] * n_labels
+        own, mu = scores[offsets[i] : offsets[i + 1]], mus[offsets[i] : offsets[i + 1]]
+        for p in range(n_labels):
+            for label in range(n_labels):
+                trans[p, label] = own[edges + p * n_labels + label]
+        for t in range(length):
+            for label in range(n_labels):
+                emissions[t, label] = own[t * n_labels + label]
+        top, wide, holes = exponentiate(trans, n_labels, exp_trans)
+        log_z = np.nan
+        if not wide:
+            log_z = scaled_pass(emissions, length, n_labels, exp_trans, top, holes, alpha, local, norm, marg, counts, work)
+        if np.isnan(log_z):
+            log_z = log_pass(emissions, length, n_labels, trans, alpha, marg, counts, work)
+        log_zs[i] = log_z
+        if log_z == -np.inf:
             return i
+        for t in range(length):
+            total = 0.0  # rounding of a long chain: make each position sum to one
+            for label in range(n_labels):
+                total += marg[t, label]
+            for label in range(n_labels):
+                mu[t * n_labels + label] = marg[t, label] / total
+        for p in range(n_labels):
+            for label in range(n_labels):
+                mu[edges + p * n_labels + label] = counts[p, label]
     return -1

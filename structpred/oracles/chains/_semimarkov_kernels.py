@@ -44,22 +44,16 @@ def decode_segments(scores, offsets, shapes, best, into, before, lengths, out):
         for k in range(1, n_labels):
             if best[length, k] > best[length, label]:
                 label = k
-        write_segments(length, label, before, lengths, out[written : written + length])
+        e = length
+        while e > 0:  # back from the end: 2 * label + 1 where a segment starts, 2 * label where it continues
+            start = e - lengths[e, label]
+            for t in range(start + 1, e):
+                out[written + t] = 2 * label
+            out[written + start] = 2 * label + 1
+            e = start
+            if e > 0:
+                label = before[e, label]
         written += length
-
-
-@njit(cache=True, nogil=True)
-def write_segments(length, label, before, lengths, out):
-    """Trace back from the end: 2 * label + 1 where a segment starts, 2 * label where it continues."""
-    e = length
-    while e > 0:
-        start = e - lengths[e, label]
-        for t in range(start + 1, e):
-            out[t] = 2 * label
-        out[start] = 2 * label + 1
-        e = start
-        if e > 0:
-            label = before[e, label]
 
 
 @njit(cache=True, nogil=True)

@@ -115,13 +115,6 @@ def network(n, first, other, edge, twin, field, coupling, hard):
 
 
 @njit(cache=True, nogil=True)
-def leads_on(p, m, twin, cap, eps):
-    """Whether arc p is usable in the residual network of the flow averaged with its mirror image."""
-    t = twin[p]
-    return cap[p] > eps or cap[t - m if t >= m else t + m] > eps
-
-
-@njit(cache=True, nogil=True)
 def settle(n, first, head, twin, cap, eps, level, halves):
     """Give whole values to undecided nodes where some optimum has them: strong components of the residual network (Tarjan).
 
@@ -154,7 +147,9 @@ def settle(n, first, head, twin, cap, eps, level, halves):
                 p = at[u]
                 v = head[p]
                 at[u] += 1
-                if halves[v % n] != 1 or not leads_on(p, m, twin, cap, eps):
+                back = twin[p]  # an arc counts if it is usable in the residual network of the flow, or of its mirror image
+                usable = cap[p] > eps or cap[back - m if back >= m else back + m] > eps
+                if halves[v % n] != 1 or not usable:
                     continue
                 if low[v] == 0:
                     call[depth] = v
