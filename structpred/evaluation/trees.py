@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from structpred.core.types import Integers
 from structpred.errors import DataError
-from structpred.io.treebanks.scan import reaches_root
 
 
 @dataclass(frozen=True)
@@ -141,6 +140,22 @@ class Forest:
             if not len(left):
                 break
         return descends
+
+
+def reaches_root(parents: Integers, longest: int) -> Flags:
+    """Which words have a way to a root. parents: int64 (n), the place of each word's head, n for a root.
+
+    >>> reaches_root(np.array([1, 4, 3, 2]), 4).tolist()
+    [True, True, False, False]
+    """
+    root = len(parents)
+    jumps = np.append(parents, root)
+    for _ in range(max(longest, 1).bit_length()):  # each round doubles the way
+        if (jumps == root).all():
+            break
+        jumps = jumps[jumps]
+    reached: Flags = jumps[:-1] == root
+    return reached
 
 
 def forest(trees: Sequence[Parse], forms: Sequence[Sequence[str]], name: str) -> Forest:

@@ -1,23 +1,26 @@
 """Treebanks read from files: whole or in batches, with the place of the first thing that is wrong."""
 
+import itertools
 import logging
-from collections.abc import Iterator
+import re
+from array import array
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from structpred.core.types import Integers
 from structpred.errors import DataError, ParameterError
 from structpred.io.opening import Source, checked_encoding
 from structpred.io.treebanks.formats import Chunk, TreebankFormat, TreebankSource, open_treebank
-from structpred.io.treebanks.rules import ERROR, Problem, check_sentence
-from structpred.io.treebanks.scan import Lines, Mask, bad_lines, find_words, scan_lines
+from structpred.io.treebanks.rules import ERROR, WORD_ID, Problem, check_sentence, cycles
 from structpred.io.treebanks.treebank import Treebank
 
 log = logging.getLogger("structpred.io")
 
 OnError = Literal["raise", "skip"]
-_PIECE = 4096
+_ODD = re.compile("[\0\r\udc80-\udcff]")
 #: (a number of lines, the bytes that they must have on average)
 _MANY_LINES, _SHORT_LINES = 1 << 16, 5
 
@@ -124,40 +127,47 @@ def _parse(
     missing_heads: bool = False,
 ) -> Treebank:
     _check_line_lengths(chunk, source.name)
-    lines = scan_lines(chunk.data, format)
-    text, broken = _decoded(chunk.data)
-    bad = bad_lines(chunk.data, lines, format)
-    if broken:
-        bad[[k for k, line in enumerate(text) if not _is_text(line)]] = True
-    words = find_words(lines, bad, format, check_trees, missing_heads)
-    skipped: tuple[Problem, ...] = ()
-    if words.bad.any():
-        errors = _errors(words.bad, lines, text, chunk, source.name, format, (check_trees, missing_heads))
-        if on_error == "raise":
-            raise DataError(str(next(errors)))
-        skipped = tuple(errors)
-    opens = np.append(True, words.block[1:] != words.block[:-1]) if len(words.block) else np.zeros(0, np.bool_)
-    first = np.flatnonzero(opens)
-    raw, bounds = _kept(chunk.data, lines, words.bad, words.block[first])
-    del lines, bad, opens  # the places of all tabs, say, are not needed any more
-    used = (format.form, format.lemma, format.upos, format.xpos, format.feats, format.deprel)
-    forms, lemmas, upos, xpos, feats, labels = _columns(text, words.lines, used)
+    lines, odd = _lines(chunk.data)
+    filled = np.fromiter(map(bool, lines), np.bool_, len(lines))
+    runs = np.flatnonzero(np.diff(filled, prepend=False, append=False)).reshape(-1, 2)  # of lines that are not blank
+    words = _Words(format, check_trees)
+    skipped, bad, sentences = list[Problem](), np.zeros(len(runs), np.bool_), list[int]()
+    number, options = chunk.sentence, {"check_trees": check_trees, "missing_heads": missing_heads}
+    for run, (first, stop) in enumerate(runs.tolist()):
+        block = lines[first:stop]
+        places = [k for k, line in enumerate(block, first) if not (format.comments and line[0] == "#")]
+        rows = [lines[k] for k in places]
+        number += bool(rows)
+        if (odd and any(map(_ODD.search, block))) or (rows and not words.taken(rows, places)):
+            at = number if rows else 0
+            problems = check_sentence(block, chunk.line + first, at, format, source.name, **options)
+            if errors := [problem for problem in problems if problem.severity == ERROR]:
+                if on_error == "raise":
+                    raise DataError(str(errors[0]))
+                skipped += errors
+                bad[run] = True
+                continue
+            words.add(rows, places)
+        if rows:
+            sentences.append(run)
+    raw, bounds = _kept(chunk.data, runs[:, 0], bad, np.array(sentences, np.int64))
+    forms, lemmas, upos, xpos, feats, labels = words.columns
     return Treebank(
-        offsets=np.append(first, len(words.lines)).astype(np.int64),
+        offsets=np.array(words.offsets, np.int64),
         forms=forms,
         lemmas=lemmas,
         upos=upos,
         xpos=xpos,
         feats=feats,
-        heads=words.heads,
+        heads=np.array(words.heads, np.int64),
         labels=labels,
         format=format,
         path=source.name,
-        line_numbers=words.lines + chunk.line,
+        line_numbers=np.array(words.places, np.int64) + chunk.line,
         raw=raw,
         bounds=bounds,
         bom=source.bom and chunk.line == 1,
-        skipped=skipped,
+        skipped=tuple(skipped),
     )
 
 
@@ -171,47 +181,75 @@ def _check_line_lengths(chunk: Chunk, name: str) -> None:
         )
 
 
-def _decoded(data: bytes) -> tuple[list[str], bool]:
-    """The lines as strings, and whether some are not UTF-8."""
+def _lines(data: bytes) -> tuple[list[str], bool]:
+    """The lines as strings, without their ends, and whether some may have what no line should have."""
     try:
-        text, broken = data.decode("utf-8"), False
+        text, odd = data.decode("utf-8"), False
     except UnicodeDecodeError:
-        text, broken = data.decode("utf-8", "surrogateescape"), True
-    lines = text.split("\n")
-    return ([line.removesuffix("\r") for line in lines] if "\r" in text else lines), broken
+        text, odd = data.decode("utf-8", "surrogateescape"), True
+    text = text.replace("\r\n", "\n").removesuffix("\r") if "\r" in text else text
+    return text.split("\n"), odd or "\r" in text or "\0" in text
 
 
-def _is_text(line: str) -> bool:
-    try:
-        line.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+class _Words:
+    """The words of sentences, as they are added. columns: form, lemma, upos, xpos, feats and relation of each."""
+
+    def __init__(self, format: TreebankFormat, check_trees: bool) -> None:
+        self.format, self.check_trees = format, check_trees
+        self.columns: list[list[str]] = [[] for _ in range(6)]
+        self.heads, self.places, self.offsets = array("q"), array("q"), array("q", [0])
+        self._numbers: dict[str, int] = {}
+        self._known: dict[str, str] = {}  # equal strings are one object, which saves memory and makes them quick to compare
+
+    def taken(self, rows: list[str], places: list[int]) -> bool:
+        """Take the lines of a sentence if it is seen at once that they have no error; the rules have to look at all others."""
+        format, n, text = self.format, len(rows), "\t".join(rows)
+        fields = [row.split("\t") for row in rows]
+        width = len(fields[0])
+        if set(map(len, fields)) != {width} or width < format.n_columns or (width > format.n_columns and not format.open_ended):
+            return False
+        columns = list(zip(*fields, strict=True))
+        heads, ids = self._heads(columns[format.head]), list(itertools.islice(self._numbers, 1, n + 1))
+        if list(columns[0]) != ids or " " in text or "\t\t" in text or text[-1] == "\t":
+            return False
+        if self.check_trees and set(columns[format.head]) != {"_"}:
+            roots = heads.count(0)
+            if -1 in heads or not roots or (roots > 1 and format.single_root) or any(cycles(heads)):
+                return False
+        self._add(columns, heads, places)
+        return True
+
+    def add(self, rows: list[str], places: list[int]) -> None:
+        """Take the lines of a sentence that has no error; multiword tokens and empty nodes are left out."""
+        words = [(k, fields) for k, row in zip(places, rows, strict=True) if WORD_ID.fullmatch((fields := row.split("\t"))[0])]
+        columns = list(zip(*[fields for _, fields in words], strict=True))
+        self._add(columns, self._heads(columns[self.format.head]), [k for k, _ in words])
+
+    def _add(self, columns: list[tuple[str, ...]], heads: list[int], places: list[int]) -> None:
+        format = self.format
+        used = (format.form, format.lemma, format.upos, format.xpos, format.feats, format.deprel)
+        for found, k in zip(self.columns, used, strict=True):
+            strings = ("_",) * len(heads) if k is None else columns[k]
+            found.extend(map(self._known.setdefault, strings, strings))
+        self.heads.extend(heads)
+        self.places.extend(places)
+        self.offsets.append(len(self.places))
+
+    def _heads(self, column: Sequence[str]) -> list[int]:
+        """The heads of a sentence as numbers, -1 for what is none from 0 to its length."""
+        n = len(column)
+        for number in range(len(self._numbers), n + 1):
+            self._numbers[str(number)] = number
+        return [head if (head := self._numbers.get(text, -1)) <= n else -1 for text in column]
 
 
-def _errors(
-    bad: Mask, lines: Lines, text: list[str], chunk: Chunk, path: str, format: TreebankFormat, heads: tuple[bool, bool]
-) -> Iterator[Problem]:
-    """The errors of the marked runs of lines, one after the other, on demand. heads: (check_trees, missing_heads)."""
-    filled = np.flatnonzero(lines.ends > lines.starts)
-    firsts = filled[np.searchsorted(lines.block[filled], np.arange(lines.n_blocks))]
-    lasts = filled[np.searchsorted(lines.block[filled], np.arange(lines.n_blocks), side="right") - 1]
-    is_sentence = np.zeros(lines.n_blocks, np.bool_)
-    is_sentence[lines.block[lines.rows]] = True
-    number = np.where(is_sentence, chunk.sentence + np.cumsum(is_sentence), 0)
-    for k in np.flatnonzero(bad).tolist():
-        first, last = int(firsts[k]), int(lasts[k])
-        place = chunk.line + first
-        options = dict(zip(("check_trees", "missing_heads"), heads, strict=True))
-        problems = check_sentence(text[first : last + 1], place, int(number[k]), format, path, **options)
-        errors = [problem for problem in problems if problem.severity == ERROR]
-        yield from errors or [Problem(path, place, int(number[k]), ERROR, "sentence", "expected a sentence that can be read")]
+def _kept(data: bytes, firsts: Integers, bad: npt.NDArray[np.bool_], sentences: Integers) -> tuple[bytes, Integers]:
+    """The bytes without the bad runs of lines, and where in them the sentences end.
 
-
-def _kept(data: bytes, lines: Lines, bad: Mask, sentences: Integers) -> tuple[bytes, Integers]:
-    """The bytes without the bad runs of lines, and where in them the sentences end. sentences: the run of each."""
-    opens = np.flatnonzero(np.diff(lines.block, prepend=-1))
-    cuts = np.append(lines.starts[opens], len(data))
+    firsts: the first line of each run. sentences: the run of each.
+    """
+    starts = np.append(0, np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n")) + 1)
+    cuts = np.append(starts[firsts], len(data))
     cuts[0] = 0
     if bad.any():
         places = cuts.tolist()
@@ -220,19 +258,3 @@ def _kept(data: bytes, lines: Lines, bad: Mask, sentences: Integers) -> tuple[by
     if not len(sentences):
         return data, np.zeros(1, np.int64)
     return data, np.concatenate(([0], cuts[sentences[:-1] + 1], [len(data)])).astype(np.int64)
-
-
-def _columns(text: list[str], lines: Integers, columns: tuple[int | None, ...]) -> list[list[str]]:
-    """These columns of these lines; equal strings are one object, which saves memory and makes them quick to compare."""
-    out: list[list[str]] = [[] for _ in columns]
-    cuts = max(column for column in columns if column is not None) + 1
-    known: dict[str, str] = {}
-    for start in range(0, len(lines), _PIECE):  # in pieces, so that the many small lists do not live at once
-        rows = [text[k].split("\t", cuts) for k in lines[start : start + _PIECE].tolist()]
-        for column, entries in zip(columns, out, strict=True):
-            if column is None:
-                entries.extend(["_"] * len(rows))
-            else:
-                strings = [row[column] for row in rows]
-                entries.extend(map(known.setdefault, strings, strings))
-    return out

@@ -14,9 +14,9 @@ ERROR, WARNING = "error", "warning"
 
 # No more than nine digits: every number fits, and nothing spends its time on a number of a million digits.
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")
-_WORD_ID = re.compile(r"[1-9][0-9]{0,8}")
-RANGE_ID = re.compile(r"([1-9][0-9]{0,8})-([1-9][0-9]{0,8})")
-EMPTY_ID = re.compile(r"(0|[1-9][0-9]{0,8})\.([1-9][0-9]{0,8})")
+WORD_ID = re.compile(r"[1-9][0-9]{0,8}")
+_RANGE_ID = re.compile(r"([1-9][0-9]{0,8})-([1-9][0-9]{0,8})")
+_EMPTY_ID = re.compile(r"(0|[1-9][0-9]{0,8})\.([1-9][0-9]{0,8})")
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")
 _ODD_SPACES = re.compile("^ |  | $")
 
@@ -151,17 +151,17 @@ def _check_ids(rows: list[_Row], format: TreebankFormat, found: _Found) -> tuple
     last = last_end = last_empty = 0
     for row in rows:
         text = row.fields[0]
-        if _WORD_ID.fullmatch(text):
+        if WORD_ID.fullmatch(text):
             words.append(row)
             last = _check_word_id(row, int(text), last, found)
             last_empty = 0
-        elif format.extended_ids and (match := RANGE_ID.fullmatch(text)):
+        elif format.extended_ids and (match := _RANGE_ID.fullmatch(text)):
             first, end = int(match[1]), int(match[2])
             _check_range(row, first, end, last, last_end, found)
             ranges.append((row, end))
             last_end = max(last_end, end)
             _check_no_tree(row, format, "a multiword token", found)
-        elif format.extended_ids and (match := EMPTY_ID.fullmatch(text)):
+        elif format.extended_ids and (match := _EMPTY_ID.fullmatch(text)):
             if (int(match[1]), int(match[2])) != (last, last_empty + 1):
                 found.error(row.at, "ids", f"expected {last}.{last_empty + 1} as the id of an empty node here, got {text}")
             last_empty = int(match[2]) if int(match[1]) == last else last_empty
@@ -244,13 +244,13 @@ def _check_tree(words: list[_Row], heads: list[int | None], format: TreebankForm
     if format.single_root and len(roots) > 1:
         message = f"expected one word with head 0, got {len(roots)}: {_listed(roots)}"
         found.error(words[roots[1] - 1].at, "root", message)
-    for cycle in _cycles(heads):
+    for cycle in cycles(heads):
         start = cycle.index(min(cycle))
         way = [*cycle[start:], *cycle[:start], min(cycle)]
         found.error(words[min(cycle) - 1].at, "cycle", f"the heads form a cycle: {_listed(way, ' -> ')}")
 
 
-def _cycles(heads: list[int | None]) -> Iterator[list[int]]:
+def cycles(heads: Sequence[int | None]) -> Iterator[list[int]]:
     """Each circle once, as the words along it."""
     seen = [0] * (len(heads) + 1)  # the walk on which a word was first met
     for start in range(1, len(heads) + 1):
