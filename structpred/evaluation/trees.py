@@ -1,6 +1,5 @@
 """Trees of many sentences as flat arrays, checked, and the rules of the CoNLL shared tasks and of Universal Dependencies."""
 
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -11,6 +10,7 @@ import numpy.typing as npt
 
 from structpred.core.types import Integers
 from structpred.errors import DataError
+from structpred.io.templates.arc_featurizer import is_punctuation
 
 
 @dataclass(frozen=True)
@@ -54,15 +54,6 @@ CONLL07 = ParsingRules("CoNLL-2007", True, False, False, False, False)
 CONLL07_WITHOUT_PUNCTUATION = ParsingRules("CoNLL-2007, option -p", False, False, False, False, False)
 # The evaluator of CoNLL 2018 and of Universal Dependencies: every word, universal relations, well-formed trees.
 UD = ParsingRules("Universal Dependencies", True, True, True, True, True)
-
-
-def is_punctuation(form: str) -> bool:
-    """Tell whether a form is not empty and all its characters are of a Unicode category P*.
-
-    >>> is_punctuation("..."), is_punctuation("$"), is_punctuation("U.S.")
-    (True, False, False)
-    """
-    return bool(form) and all(unicodedata.category(c)[0] == "P" for c in form)
 
 
 Flags = npt.NDArray[np.bool_]

@@ -1,5 +1,6 @@
 """The tokens of a file in the UAI format, and where they are, for messages."""
 
+import itertools
 import re
 from typing import NoReturn
 
@@ -46,9 +47,6 @@ class Tokens:
         token = _TOKEN.match(self._data, start + _PIECE)
         return min(start + _PIECE, len(self._data)) if token is None else token.end()
 
-    def _cut(self, start: int) -> list[bytes]:
-        return self._data[start : self._end(start)].split()
-
     def _tokens_from(self, start: int) -> int:
         """How many tokens the piece from `start` on has; they are not made, which takes ten times as long."""
         kinds = self._data[start : self._end(start)].translate(_KINDS)
@@ -57,7 +55,8 @@ class Tokens:
     def _more(self) -> bool:
         """Whether tokens are left; those at hand are never all taken then."""
         while self._place == len(self._piece) and self._next < len(self._data):
-            self._piece, self._place, self._next = self._cut(self._next), 0, self._end(self._next)
+            start, self._next = self._next, self._end(self._next)
+            self._piece, self._place = self._data[start : self._next].split(), 0
         return self._place < len(self._piece)
 
     def word(self, expected: str) -> str:
@@ -87,50 +86,32 @@ class Tokens:
 
     def numbers(self, n: int, what: str) -> npt.NDArray[np.float64]:
         """The next n tokens as finite numbers >= 0."""
-        if 0 < n <= _FEW and n <= len(self._piece) - self._place:
-            return self._few_numbers(n, what)
         values, done = np.empty(n), 0
         while done < n and self._more():
             chunk = self._piece[self._place : self._place + n - done]
             self._place += len(chunk)
-            try:
-                found = np.fromiter(map(float, chunk), np.float64, len(chunk))
-                right = bool(((found >= 0.0) & (found < np.inf)).all())
-                right = right and not (self._underscores and any(b"_" in token for token in chunk))
-            except ValueError:
-                right = False
-            if not right:
-                self._fail_at_number(chunk, done, what)
+            if (found := self._found(chunk)) is None:
+                j, token = next((j, token) for j, token in enumerate(chunk) if self._found([token]) is None)
+                expected = f"expected entry {done + j} of {what}, a finite number >= 0 (a factor, not its log)"
+                self.fail(self.at + j, f"{expected}, got {quoted(token.decode('ascii', 'replace'))}")
             values[done : done + len(chunk)] = found
             done += len(chunk)
             self.at += len(chunk)
         return values
 
-    def _few_numbers(self, n: int, what: str) -> npt.NDArray[np.float64]:
-        """The next n tokens, of those at hand: a model may have very many small tables."""
-        chunk = self._piece[self._place : self._place + n]
-        self._place += n
+    def _found(self, chunk: list[bytes]) -> list[float] | npt.NDArray[np.float64] | None:
+        """The numbers of these tokens; None where one is none, not finite or negative. A model may have many small tables."""
+        found: list[float] | npt.NDArray[np.float64]
         try:
-            found = list(map(float, chunk))
-            right = all(0.0 <= value < _INFINITY for value in found)
-            right = right and not (self._underscores and any(b"_" in token for token in chunk))
+            if len(chunk) <= _FEW:
+                found = list(map(float, chunk))
+                right = all(0.0 <= value < _INFINITY for value in found)
+            else:
+                found = np.fromiter(map(float, chunk), np.float64, len(chunk))
+                right = bool(((found >= 0.0) & (found < np.inf)).all())
         except ValueError:
-            right = False
-        if not right:
-            self._fail_at_number(chunk, 0, what)
-        self.at += n
-        return np.array(found)
-
-    def _fail_at_number(self, chunk: list[bytes], before: int, what: str) -> NoReturn:
-        for j, token in enumerate(chunk):
-            try:
-                right = b"_" not in token and 0.0 <= float(token) < _INFINITY
-            except ValueError:
-                right = False
-            if not right:
-                expected = f"expected entry {before + j} of {what}, a finite number >= 0 (a factor, not its log)"
-                self.fail(self.at + j, f"{expected}, got {quoted(token.decode('ascii', 'replace'))}")
-        raise AssertionError("all entries are numbers")
+            return None
+        return found if right and not (self._underscores and any(b"_" in token for token in chunk)) else None
 
     def end(self, expected: str) -> None:
         """Fail unless all tokens were taken."""
@@ -143,17 +124,10 @@ class Tokens:
         for start in self._starts():
             tokens = self._tokens_from(start)
             if before + tokens > index:
-                place = self._place_of(start, index - before)
+                place = next(itertools.islice(_TOKEN.finditer(self._data, start), index - before, None)).start()
                 line_start = self._data.rfind(b"\n", 0, place) + 1
                 line = self._data.count(b"\n", 0, place) + 1
                 in_line = sum(1 for _ in _TOKEN.finditer(self._data, line_start, place))
                 raise DataError(f"{self._name}:{line}: token {in_line + 1}: {message}")
             before += tokens
         raise DataError(f"{self._name}:{self._data.count(bytes([10])) + 1}: at the end: {message}")
-
-    def _place_of(self, start: int, index: int) -> int:
-        """The first byte of a token of the piece that begins at `start`."""
-        for k, token in enumerate(_TOKEN.finditer(self._data, start)):
-            if k == index:
-                return token.start()
-        raise AssertionError("a piece has as many tokens as were counted")

@@ -8,7 +8,7 @@ import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 from structpred.errors import DataError, ParameterError
 
@@ -36,7 +36,7 @@ def open_bytes(source: Source, name: str, encoding: str = "utf-8") -> Iterator[B
         stream: BinaryIO = plain
         head = plain.peek(2)[:2]
         if head == _GZIP_MAGIC:
-            stream = io.BufferedReader(_Unpacked(plain, name), _BUFFER)
+            stream = io.BufferedReader(_Unpacked(stream, raw, name), _BUFFER)
         elif isinstance(source, str | os.PathLike) and name.endswith(".gz") and head:
             raise DataError(f"{name}: expected gzip data because of the name, got something else; was it unpacked already?")
         if codec.name != "utf-8":
@@ -79,7 +79,7 @@ def check_unpacked(unpacked: int, packed: int, name: str, given: int | None) -> 
 
 
 @contextmanager
-def _raw(source: Source, name: str) -> Iterator[io.RawIOBase]:
+def _raw(source: Source, name: str) -> Iterator["_Readable"]:
     if not isinstance(source, str | os.PathLike):
         yield _Readable(source, name)
     elif name == "<stdin>":
@@ -111,10 +111,10 @@ class _Stream(io.RawIOBase):
 
 
 class _Readable(_Stream):
-    """What has a method `read`."""
+    """What has a method `read`. count: the bytes that were read of it."""
 
     def __init__(self, source: BinaryIO, name: str) -> None:
-        self._source, self._name = source, name
+        self._source, self._name, self.count = source, name, 0
 
     def readinto(self, buffer: "memoryview[int]") -> int:  # type: ignore[override]
         try:
@@ -124,27 +124,16 @@ class _Readable(_Stream):
         if not isinstance(data, bytes | bytearray):
             raise DataError(f"{self._name}: expected a file opened in binary mode, got one that reads {type(data).__name__}")
         buffer[: len(data)] = data
-        return len(data)
-
-
-class _Counted:
-    """A stream that knows how much was read of it."""
-
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream, self.count = stream, 0
-
-    def read(self, size: int = -1) -> bytes:
-        data = self._stream.read(size)
         self.count += len(data)
-        return data
+        return len(data)
 
 
 class _Unpacked(_Stream):
     """What gzip data hold. The limit is looked at while they unpack, so that no more than it is ever worked on."""
 
-    def __init__(self, packed: BinaryIO, name: str) -> None:
-        self._packed, self._name, self._done, self._limit = _Counted(packed), name, 0, limit_of_unpacking()
-        self._gzip = gzip.GzipFile(fileobj=cast(BinaryIO, self._packed), mode="rb")
+    def __init__(self, packed: BinaryIO, raw: "_Readable", name: str) -> None:
+        self._raw, self._name, self._done, self._limit = raw, name, 0, limit_of_unpacking()
+        self._gzip = gzip.GzipFile(fileobj=packed, mode="rb")
 
     def readinto(self, buffer: "memoryview[int]") -> int:  # type: ignore[override]
         try:
@@ -152,7 +141,7 @@ class _Unpacked(_Stream):
         except (OSError, EOFError, zlib.error) as error:
             raise DataError(f"{self._name}: damaged or truncated gzip data: {error}") from None
         self._done += count
-        check_unpacked(self._done, self._packed.count, self._name, self._limit)
+        check_unpacked(self._done, self._raw.count, self._name, self._limit)
         return count
 
 

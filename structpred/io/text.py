@@ -164,6 +164,18 @@ def check_lines(data: bytes, name: str, longest: int = LONGEST_LINE) -> None:
         start = end + 1
 
 
+#: (a number of lines, the bytes that they must have on average)
+_MANY_LINES, _SHORT_LINES = 1 << 16, 5
+
+
+def check_mean(data: bytes, where: str) -> None:
+    """Raise DataError for very many lines of one or two letters: what is kept of a line is many times as long as these are."""
+    n = data.count(b"\n")
+    if n > _MANY_LINES and _SHORT_LINES * n > len(data):
+        mean = f"{n:,} of {len(data) / n:.1f}; are most of them blank?"
+        raise DataError(f"{where}: expected lines of {_SHORT_LINES} bytes or more on average, got {mean}")
+
+
 @contextmanager
 def open_output(path: PathLike) -> Iterator[TextIO]:
     """A text stream to write to, UTF-8 with ``\\n`` line ends; ``-`` is standard output, a name ending in ``.gz`` is packed.

@@ -23,7 +23,8 @@ from structpred.evaluation import (
 )
 from structpred.evaluation import trees as trees_module
 from structpred.evaluation.parsing import relation_pairs
-from structpred.evaluation.trees import forest, is_punctuation
+from structpred.evaluation.trees import forest
+from structpred.io.templates.arc_featurizer import is_punctuation
 from structpred.io.treebanks.treebank import Sentence, Treebank
 from structpred.io.treebanks.treebank import Tree as TreebankTree
 

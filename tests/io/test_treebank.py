@@ -202,7 +202,7 @@ def test_trees_without_labels_and_trees_that_do_not_fit() -> None:
     treebank = read(text_of(word(1, 2), word(2, 0)))
     assert read(written(treebank, [Tree(np.array([0, 1]), None)])).tree(0).labels is None
     for heads, labels, message in (
-        ([0], None, r"sample 0: expected 2 heads, got shape \(1,\)"),
+        ([0], None, r"sample 0: expected 2 whole numbers as heads, got shape \(1,\)"),
         ([0, 3], None, r"sample 0: expected heads from 0 to 2, got \[0, 3\]"),
         ([0, -2], None, "expected heads from 0 to 2"),
         ([0, 1], ["a"], "sample 0: expected 2 labels"),

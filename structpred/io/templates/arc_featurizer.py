@@ -87,7 +87,7 @@ class ArcFeaturizer:
         tags = np.array([number.get(value, 1) for value in values], np.int32)[places]
         classes = np.array([word_class("x", value) for value in values], np.uint8)[places]
         values, places = numbered["forms"]
-        classes[np.array([_is_punctuation(value) for value in values], np.bool_)[places]] = _PUNCTUATION
+        classes[np.array([is_punctuation(value) for value in values], np.bool_)[places]] = _PUNCTUATION
         offsets = np.ascontiguousarray(treebank.offsets, dtype=np.int64)
         return AttributedSentences(self.present, codes, tags, classes, offsets, self.n_tags)
 
@@ -136,14 +136,19 @@ def _numbered(values: Sequence[str]) -> tuple[list[str], npt.NDArray[np.int64]]:
     return list(number), np.fromiter(map(number.__getitem__, values), np.int64, len(values))
 
 
-def _is_punctuation(form: str) -> bool:
-    return not form[:1].isalnum() and all(unicodedata.category(c)[0] == "P" for c in form)
+def is_punctuation(form: str) -> bool:
+    """Tell whether a form is not empty and all its characters are of a Unicode category P*.
+
+    >>> is_punctuation("..."), is_punctuation("$"), is_punctuation("U.S.")
+    (True, False, False)
+    """
+    return bool(form) and not form[0].isalnum() and all(unicodedata.category(c)[0] == "P" for c in form)
 
 
 def word_class(form: str, tag: str) -> int:
     """1 for verbs and auxiliaries, 2 for punctuation, 4 for coordinating conjunctions, 0 for other words, by tag and form."""
     upper = tag.upper()
-    if upper == "PUNCT" or _is_punctuation(form):
+    if upper == "PUNCT" or is_punctuation(form):
         return _PUNCTUATION
     if upper.startswith("V") or upper in ("AUX", "MD"):
         return _VERBS

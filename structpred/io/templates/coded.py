@@ -43,6 +43,22 @@ class Block:
                 keys = self.folds[j][keys]
         return found[::-1]
 
+    def keys_of(self, atoms: Iterable[Integers], n: int, *, learn: bool) -> Integers:
+        """The keys of n features, -1 for those that do not exist. atoms: the codes of each atom. learn: make the folds."""
+        keys, missing, size = np.zeros(n, np.int64), np.zeros(n, np.bool_), 1
+        for j, (atom_size, codes) in enumerate(zip(self.sizes, atoms, strict=True)):
+            if learn and size * atom_size > KEY_LIMIT:
+                self.folds[j] = np.unique(keys[~missing])
+            if j in self.folds:
+                keys = _rank(np.where(missing, -1, keys), self.folds[j], size)
+                missing |= keys < 0
+                size = len(self.folds[j])
+            missing |= codes < 0
+            keys = keys * atom_size + codes
+            size *= atom_size
+        keys[missing] = -1
+        return keys
+
 
 class CorpusReading:
     """A corpus seen through fitted vocabularies: the code of any atom at every token, -1 where it has none."""
@@ -147,25 +163,15 @@ class CodedTemplates:
     def _block_keys(self, block: Block, reading: CorpusReading, *, learn: bool) -> list[Integers]:
         """For each template of the block the key at every token, -1 where the feature does not exist."""
         templates = [self.templates[k] for k in block.templates]
-        keys = [np.zeros(len(reading.position), np.int64) for _ in templates]
-        missing = [np.zeros(len(reading.position), np.bool_) for _ in templates]
-        size = 1
-        for j, atom_size in enumerate(block.sizes):
-            if learn and size * atom_size > KEY_LIMIT:
-                block.folds[j] = np.unique(np.concatenate([key[~gone] for key, gone in zip(keys, missing, strict=True)]))
-            if j in block.folds:
-                keys = [_rank(np.where(gone, -1, key), block.folds[j], size) for key, gone in zip(keys, missing, strict=True)]
-                missing = [gone | (key < 0) for key, gone in zip(keys, missing, strict=True)]
-                size = len(block.folds[j])
-            for i, template in enumerate(templates):
-                atom = template.atoms[j]
-                code = reading.at(atom.column, atom.offset, atom.transform, template.pad)
-                missing[i] |= code < 0
-                keys[i] = keys[i] * atom_size + code
-            size *= atom_size
-        for i, template in enumerate(templates):
-            applies = reading.where(template.at)
-            keys[i][missing[i] if applies is None else missing[i] | ~applies] = -1
+        n, padded = len(reading.position), templates[0].pad  # all of a block have atoms of the same columns
+        atoms = (
+            np.concatenate([reading.at(atom.column, atom.offset, atom.transform, padded) for atom in same])
+            for same in zip(*(template.atoms for template in templates), strict=True)
+        )
+        keys = np.split(block.keys_of(atoms, n * len(templates), learn=learn), len(templates))
+        for own, template in zip(keys, templates, strict=True):
+            if (applies := reading.where(template.at)) is not None:
+                own[~applies] = -1
         return keys
 
 

@@ -238,7 +238,7 @@ def merged_templates(parts: Sequence[CountedTemplates], min_count: int = 1) -> T
     for number, block in enumerate(new._blocks):
         digits = np.concatenate([_digits(part.featurizer, number, new) for part in parts])
         own = [part.counts[slice(*part.featurizer.groups[number : number + 2])] for part in parts]
-        keys, places = np.unique(_keys(block, digits), return_inverse=True)
+        keys, places = np.unique(block.keys_of(digits.T, len(digits), learn=True), return_inverse=True)
         counts = np.bincount(places, np.concatenate(own), minlength=len(keys))
         block.keys = keys[counts >= min_count]
     return new
@@ -254,14 +254,3 @@ def _digits(part: TemplateFeaturizer, number: int, new: TemplateFeaturizer) -> I
         outside = len(index) + np.arange(size - len(old))  # what stands for places before and after a sentence
         columns.append(np.concatenate((known, outside))[codes])
     return np.stack(columns, axis=1) if columns else np.zeros((len(block.keys), 0), np.int64)
-
-
-def _keys(block: Any, digits: Integers) -> Integers:
-    """The codes read as the digits of one number; ranks of partial keys are kept where it would be too large."""
-    keys, size = np.zeros(len(digits), np.int64), 1
-    for j, atom_size in enumerate(block.sizes):
-        if size * atom_size > coded.KEY_LIMIT:
-            block.folds[j] = np.unique(keys)
-            keys, size = np.searchsorted(block.folds[j], keys), len(block.folds[j])
-        keys, size = keys * atom_size + digits[:, j], size * atom_size
-    return keys

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from structpred.core.types import Integers
 from structpred.errors import DataError, ParameterError
 from structpred.io.opening import Source, checked_encoding
+from structpred.io.text import check_mean
 from structpred.io.treebanks.formats import Chunk, TreebankFormat, TreebankSource, open_treebank
 from structpred.io.treebanks.rules import ERROR, WORD_ID, Problem, check_sentence, cycles
 from structpred.io.treebanks.treebank import Treebank
@@ -21,8 +22,6 @@ log = logging.getLogger("structpred.io")
 
 OnError = Literal["raise", "skip"]
 _ODD = re.compile("[\0\r\udc80-\udcff]")
-#: (a number of lines, the bytes that they must have on average)
-_MANY_LINES, _SHORT_LINES = 1 << 16, 5
 
 
 def read_treebank(
@@ -126,7 +125,7 @@ def _parse(
     check_trees: bool,
     missing_heads: bool = False,
 ) -> Treebank:
-    _check_line_lengths(chunk, source.name)
+    check_mean(chunk.data, f"{source.name}:{chunk.line}")
     lines, odd = _lines(chunk.data)
     filled = np.fromiter(map(bool, lines), np.bool_, len(lines))
     runs = np.flatnonzero(np.diff(filled, prepend=False, append=False)).reshape(-1, 2)  # of lines that are not blank
@@ -169,16 +168,6 @@ def _parse(
         bom=source.bom and chunk.line == 1,
         skipped=tuple(skipped),
     )
-
-
-def _check_line_lengths(chunk: Chunk, name: str) -> None:
-    """Each line has numbers of its own; the line of a word has twenty bytes or more, so that two in a line are not a treebank."""
-    n = chunk.data.count(b"\n")
-    if n > _MANY_LINES and _SHORT_LINES * n > len(chunk.data):
-        mean = len(chunk.data) / n
-        raise DataError(
-            f"{name}:{chunk.line}: expected a treebank, got {n:,} lines of {mean:.1f} bytes on average; are they blank?"
-        )
 
 
 def _lines(data: bytes) -> tuple[list[str], bool]:

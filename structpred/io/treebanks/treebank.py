@@ -234,11 +234,16 @@ def _check_sample(i: int, sentence: Sentence, tree: Tree, check_heads: bool) -> 
             raise DataError(f"sample {i}: expected {n} {name}, as many as forms, got {len(entries)}")
         for k, entry in enumerate(entries):
             check_cell(entry, f"sample {i}, position {k}: {name}", spaces=name in ("forms", "lemmas"))
+    _check_heads(tree, n, f"sample {i}", -1 if check_heads else None)
+
+
+def _check_heads(tree: Tree, n: int, where: str, least: int | None) -> None:
+    """Raise DataError for heads that are not n whole numbers from `least` (None: any) to n, 0 being the root."""
     heads = np.asarray(tree.heads)
     if heads.shape != (n,) or not np.issubdtype(heads.dtype, np.integer):
-        raise DataError(f"sample {i}: expected {n} whole numbers as heads, got shape {heads.shape} of type {heads.dtype}")
-    if check_heads and not (heads.min() >= -1 and heads.max() <= n):
-        raise DataError(f"sample {i}: expected heads from 0 to {n}, got {heads.tolist()}")
+        raise DataError(f"{where}: expected {n} whole numbers as heads, got shape {heads.shape} of type {heads.dtype}")
+    if least is not None and not (heads.min() >= least and heads.max() <= n):
+        raise DataError(f"{where}: expected heads from 0 to {n}, got {heads.tolist()}")
 
 
 def check_cell(entry: object, what: str, *, spaces: bool) -> None:
@@ -269,13 +274,11 @@ def write_treebank(treebank: Treebank, stream: BinaryIO, trees: Sequence[Tree] |
     >>> out.getvalue()
     b'1\\tno\\tno\\tINTJ\\t_\\t_\\t0\\troot\\t_\\t_\\n\\n'
     """
-    data = treebank.raw if trees is None else _with_trees(treebank, trees)
+    data = treebank.raw
+    if trees is not None:
+        columns = (treebank.format.head, treebank.format.deprel)
+        data = b"".join(_rewritten(treebank, dict(zip(columns, _written(treebank, trees), strict=True))))
     stream.write(codecs.BOM_UTF8 + data if treebank.bom else data)
-
-
-def _with_trees(treebank: Treebank, trees: Sequence[Tree]) -> bytes:
-    heads, labels = _written(treebank, trees)
-    return b"".join(_rewritten(treebank, {treebank.format.head: heads, treebank.format.deprel: labels}))
 
 
 def _rewritten(treebank: Treebank, columns: Mapping[int, Sequence[bytes]]) -> list[bytes]:
@@ -304,14 +307,10 @@ def _written(treebank: Treebank, trees: Sequence[Tree]) -> tuple[list[bytes], li
     heads: list[int] = []
     labels: list[str] = []
     for i, (tree, n) in enumerate(zip(trees, treebank.lengths.tolist(), strict=True)):
-        found = np.asarray(tree.heads)
-        if found.shape != (n,) or not np.issubdtype(found.dtype, np.integer):
-            raise DataError(f"sample {i}: expected {n} heads, got shape {found.shape} of type {found.dtype}")
-        if not (found.min() >= 0 and found.max() <= n):
-            raise DataError(f"sample {i}: expected heads from 0 to {n}, got {found.tolist()}")
+        _check_heads(tree, n, f"sample {i}", 0)
         if tree.labels is not None and len(tree.labels) != n:
             raise DataError(f"sample {i}: expected {n} labels, as many as words, got {len(tree.labels)}")
-        heads += found.tolist()
+        heads += np.asarray(tree.heads).tolist()
         labels += ["_"] * n if tree.labels is None else tree.labels
     return [b"%d" % head for head in heads], _coded(labels, "label")
 

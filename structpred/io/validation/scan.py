@@ -14,16 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.data.ragged import Ragged, runs
-from structpred.errors import DataError, ParameterError
+from structpred.errors import ParameterError
 from structpred.io import crfsuite, ocr
 from structpred.io.columns import BOUNDARY, COLUMN_FORMATS, MOST_COLUMNS, field_count, fields_of_lines
 from structpred.io.on_demand import SlicedList
-from structpred.io.text import ENCODING_HINT, PathLike, check_lines, quoted, read_bytes, source_name
+from structpred.io.text import ENCODING_HINT, PathLike, check_lines, check_mean, quoted, read_bytes, source_name
 from structpred.io.validation.rows import BLANK, COLUMNS, ENCODING, GOOD, LINKS, Lines, Rows, broken_links, word_offsets
 
 FORMATS = (*COLUMN_FORMATS, "crfsuite", "ocr")
-#: (a number of lines, the bytes that they must have on average)
-_MANY_LINES, _SHORT_LINES = 1 << 16, 5
 _BOUNDARY_LINE = re.compile(rb"^%s(?![^ \t\r\n])" % BOUNDARY.encode(), re.MULTILINE)
 _UNPRINTED = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 
@@ -133,7 +131,7 @@ def scan_bytes(data: bytes, name: str, format: str, *, label_column: int = -1, n
     """As `scan_file`, for UTF-8 text that was read already; name: for messages."""
     _check_format(format)
     check_lines(data, name)
-    _check_mean(data, name)
+    check_mean(data, name)
     lines = Lines(data)
     kinds, width, documents = _encodings(lines), None, list[int]()
     if format in COLUMN_FORMATS:
@@ -166,13 +164,6 @@ def ints(numbers: npt.NDArray[Any]) -> Iterator[int]:
 def pairs(offsets: Offsets) -> Iterator[tuple[int, int]]:
     """The bounds of each sequence."""
     return itertools.pairwise(ints(offsets))
-
-
-def _check_mean(data: bytes, name: str) -> None:
-    """What is kept of a line is many times as long as a line of one or two letters; no file of sentences is made of those."""
-    n = data.count(b"\n")
-    if n > _MANY_LINES and _SHORT_LINES * n > len(data):
-        raise DataError(f"{name}: expected lines of {_SHORT_LINES} bytes or more on average, got {n:,} of {len(data) / n:.1f}")
 
 
 def _check_format(format: str) -> None:
