@@ -56,11 +56,8 @@ class PackedSequences(Ragged):
         if not np.isfinite(self.values).all():
             bad = int(np.flatnonzero(~np.isfinite(self.values))[0])
             token = int(np.searchsorted(self.indptr, bad, side="right") - 1)
-            sample = int(np.searchsorted(self.offsets, token, side="right") - 1)
-            raise DataError(
-                f"sample {sample}, position {token - int(self.offsets[sample])}: feature {self.indices[bad]} is "
-                f"{self.values[bad]}; features must be finite (missing values must be filled in first)"
-            )
+            got = f"feature {self.indices[bad]} is {self.values[bad]}"
+            raise DataError(f"{self.place(token)}: {got}; features must be finite (missing values must be filled in first)")
 
     @staticmethod
     def _check_order(name: str, array: npt.NDArray[np.int64], end: int) -> None:

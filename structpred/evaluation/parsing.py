@@ -165,12 +165,13 @@ class ParsingScores(Shown):
             f"non-projective arcs: {arcs.n_gold} gold, recall {_percent(arcs.recall if arcs.n_gold else None)}; "
             f"{arcs.n_predicted} predicted, precision {_percent(arcs.precision if arcs.n_predicted else None)}",
         ]
-        for heading, rows in (("arc length", self.by_length), ("relation", self._most_frequent())):
+        for heading, rows in (("arc length", self.by_length), ("relation", self.most_frequent())):
             if rows:
                 lines += ["", *counts_lines(heading, {name: arcs.row for name, arcs in rows.items()})]
         return "\n".join(lines)
 
-    def _most_frequent(self) -> dict[str, ArcCounts]:
+    def most_frequent(self) -> dict[str, ArcCounts]:
+        """`per_relation`, the most frequent relations first."""
         return dict(sorted(self.per_relation.items(), key=lambda item: (-item[1].n_gold, item[0])))
 
 

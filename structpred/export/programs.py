@@ -6,7 +6,7 @@ import io
 import json
 import os
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -22,7 +22,6 @@ from structpred.features.sequences import weight_table
 from structpred.io.columns import COLUMN_FORMATS
 from structpred.io.templates.featurizer import TemplateFeaturizer
 from structpred.io.templates.hashed_templates import HashedTemplateFeaturizer
-from structpred.io.templates.templates import Template
 from structpred.models import ChainLabeler, HierarchicalMultiLabel, MultiLabelMRF
 from structpred.models.chain.constraints import resolve_constraints
 from structpred.models.chain.inputs import NumericInput, RowInput, TokenInput
@@ -76,18 +75,12 @@ def _input_parts(input_: Any) -> Parts:
 
 
 def _template_parts(featurizer: TemplateFeaturizer | HashedTemplateFeaturizer) -> Parts:
-    settings = {
-        "templates": [template.to_dict() for template in featurizer.templates], "n_columns": _n_columns(featurizer.templates),
-    }  # fmt: skip
+    n_columns = 1 + max((atom.column for template in featurizer.templates for atom in template.atoms), default=0)
+    settings = {"templates": [template.to_dict() for template in featurizer.templates], "n_columns": n_columns}
     if isinstance(featurizer, HashedTemplateFeaturizer):
         return Parts({**settings, "n_bits": featurizer.hasher.n_bits, "padding": None}, {}, {})
     part = featurizer.to_bundle()
     return Parts({**settings, "n_bits": None, "padding": featurizer._padding}, part.arrays, part.texts)
-
-
-def _n_columns(templates: Sequence[Template]) -> int:
-    """How many columns the templates look at."""
-    return 1 + max((atom.column for template in templates for atom in template.atoms), default=0)
 
 
 def _file_settings(model: ChainLabeler) -> dict[str, Any]:

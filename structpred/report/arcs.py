@@ -10,7 +10,7 @@ from structpred.core.types import Floats
 from structpred.errors import DataError
 from structpred.evaluation.trees import Parse, forest
 from structpred.report.arc_layout import SMALL, WORD, Arc, Side, columns, label_places, path
-from structpred.report.drawings import FONT, label
+from structpred.report.drawings import label, svg
 from structpred.report.figures import BLUE, GREEN, WRONG
 from structpred.text.markup import Html, join, tag, visible
 
@@ -85,11 +85,9 @@ def _picture(
         if tags is not None:
             parts.append(label(x[k], base + WORD + SMALL + 4, name, "middle", size=SMALL, colour="#5b6472"))
     parts += labels + labels_below
-    width = x[-1] + _MARGIN
-    size = {"viewBox": f"0 0 {width:.0f} {height:.0f}", "width": round(width), "height": round(height)}
     # notebooks would show it on a dark ground, or make it as narrow as the page and its letters tiny
-    look = {"font_family": FONT, "role": "img", "style": "background:#ffffff;max-width:none"}
-    return tag("svg", join(*parts), xmlns="http://www.w3.org/2000/svg", **size, **look)
+    look = {"xmlns": "http://www.w3.org/2000/svg", "style": "background:#ffffff;max-width:none"}
+    return svg(x[-1] + _MARGIN, height, parts, **look)
 
 
 def draw_marginals(

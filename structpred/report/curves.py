@@ -29,7 +29,8 @@ def gap_curve(history: Sequence[Mapping[str, Any]], path: str | os.PathLike[str]
     measured is None or missing. The dotted line is 1 % of the last primal. Raises DataError if nothing was measured,
     ParameterError for a path that ends neither in .png nor in .svg.
     """
-    values = {key: _column(history, key) for key in ("primal", "dual", "gap", *(name for name, _ in _AXES))}
+    keys = ("primal", "dual", "gap", *(name for name, _ in _AXES))
+    values = {key: np.array([np.nan if row.get(key) is None else float(row[key]) for row in history]) for key in keys}
     shown = [(name, text) for name, text in _AXES if np.isfinite(values[name]).any()]
     if not shown or not any(np.isfinite(values[key]).any() for key in ("primal", "dual", "gap")):
         raise DataError("the history holds no objective to draw: this trainer measured neither primal, dual nor gap")
@@ -48,10 +49,6 @@ def gap_curve(history: Sequence[Mapping[str, Any]], path: str | os.PathLike[str]
     axes[0, 0].legend(loc="best", frameon=False)
     figure.suptitle(_title(values))
     figures.save(figure, path)
-
-
-def _column(history: Sequence[Mapping[str, Any]], key: str) -> np.ndarray[Any, np.dtype[np.float64]]:
-    return np.array([np.nan if row.get(key) is None else float(row[key]) for row in history], dtype=np.float64)
 
 
 def _objectives(ax: figures.Axes, x: np.ndarray[Any, Any], values: Mapping[str, np.ndarray[Any, Any]]) -> None:

@@ -13,7 +13,6 @@ from structpred.report.arc_layout import text_width
 from structpred.report.figures import GREY
 from structpred.text.markup import Html, join, tag, visible
 
-FONT = "system-ui, sans-serif"
 _MINUS = "\N{MINUS SIGN}"
 _LONGEST = 24  # letters of a name beside a heat map; the tool tips have it whole
 
@@ -76,7 +75,7 @@ def chart(
             parts.append(label(place + 25, 17, curve.name, "start"))
     parts.append(label((left + width - right) / 2, height - 8, below, "middle"))
     parts.append(label(13, (top + height - bottom) / 2, beside, "middle", turned=True))
-    return _svg(width, height, parts, f"{beside} against {below}", "chart")
+    return svg(width, height, parts, class_="chart", aria_label=f"{beside} against {below}")
 
 
 def heat_map(
@@ -113,7 +112,7 @@ def heat_map(
     height = max(top + len(rows) * cell + 8, middle + text_width(beside, 11.0) / 2)
     parts.append(label(11, middle, beside, "middle", turned=True))
     parts.append(label(centre, 12, above, "middle"))
-    return _svg(width, height, parts, f"{beside} by {above}")
+    return svg(width, height, parts, aria_label=f"{beside} by {above}")
 
 
 def _cut(name: str) -> str:
@@ -208,6 +207,7 @@ def label(
     return tag("text", words, x=x, y=y, text_anchor=anchor, font_size=size, fill=colour, transform=turn)
 
 
-def _svg(width: float, height: float, parts: Sequence[Html], name: str, kind: str | None = None) -> Html:
+def svg(width: float, height: float, parts: Sequence[Html], **attributes: str | None) -> Html:
+    """A drawing of this size."""
     size = {"viewBox": f"0 0 {width:.0f} {height:.0f}", "width": round(width), "height": round(height)}
-    return tag("svg", join(*parts), class_=kind, **size, font_family=FONT, role="img", aria_label=name)
+    return tag("svg", join(*parts), **attributes, **size, font_family="system-ui, sans-serif", role="img")

@@ -103,7 +103,7 @@ def score_table(scores: ParsingScores, data: str) -> Html:
 
 def relation_table(scores: ParsingScores) -> Html:
     """Precision, recall and F1 of each relation with its head, the most frequent first."""
-    rows = sorted(scores.per_relation.items(), key=lambda item: (-item[1].n_gold, item[0]))
+    rows = list(scores.most_frequent().items())
     if not rows:
         return _NOTHING
     few = "" if len(rows) <= _MOST_RELATIONS else f" Shown are the {_MOST_RELATIONS} most frequent of {len(rows)}."

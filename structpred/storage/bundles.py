@@ -46,11 +46,6 @@ class Bundle:
     texts: dict[str, list[str]] = field(default_factory=dict)
     format_version: int = 1
 
-    def equals(self, other: "Bundle") -> bool:
-        """Whether both hold the same: arrays are compared in type, shape and every bit (so NaN equals itself)."""
-        plain = (self.header, self.texts, self.format_version) == (other.header, other.texts, other.format_version)
-        return plain and _keys(self.arrays) == _keys(other.arrays)
-
     def add(self, name: str, part: "Bundle") -> None:
         """Take in the arrays and texts of a part, under its name; where its header goes the owner decides."""
         self.arrays |= {f"{name}.{key}": array for key, array in part.arrays.items()}
@@ -209,7 +204,3 @@ def _diagnosis(file: BinaryIO, size: int, kind: str, format_version: int) -> str
     if version and int(version[1]) > format_version:
         return f"cannot be used: {_newer(int(version[1]), format_version)}"
     return f"this {kind} file was truncated, damaged, or packed again by another program; copy or save it again"
-
-
-def _keys(arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, tuple[str, tuple[int, ...], bytes]]:
-    return {name: (array.dtype.str, array.shape, array.tobytes()) for name, array in arrays.items()}

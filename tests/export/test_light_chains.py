@@ -103,7 +103,7 @@ def test_features_are_those_of_the_model(case: str, tmp_path: Path) -> None:
     X[120] = [["f7", "f3", "f7"]] if sentence is strings else X[120]
     model = fitted(settings, X, rng, tmp_path)
     packed, predictor = model.input_.transform(X), program_of(model, tmp_path).predictor()
-    found = predictor._rows(X, packed.offsets)
+    found = predictor.input.rows(X, packed.offsets)
     assert np.array_equal(found.indptr, packed.indptr)
     assert np.array_equal(found.ids, packed.indices)
     assert np.array_equal(np.ones(len(found.ids)) if found.values is None else found.values, packed.values)

@@ -64,7 +64,7 @@ class ChainPredictor:
         # another sequence replaces an empty one: blocks are those of the model, and errors name samples by their numbers
         at = np.maximum.accumulate(np.where(lengths > 0, np.arange(len(given)), np.argmax(lengths > 0))).tolist()
         offsets = ends_of(lengths[at])
-        rows = self._rows([given[i] for i in at], offsets)
+        rows = self.input.rows([given[i] for i in at], offsets)
         choices = None if allowed is None else self._choices([allowed[i] for i in at], offsets)
         codes = self._decode(rows, offsets, choices)
         found = [self.labels[codes[a:b]] for a, b in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)]
@@ -76,9 +76,6 @@ class ChainPredictor:
 
     def _named(self, rows: Rows, offsets: Ints) -> list[str]:
         return list(map(str, self.labels[self._decode(rows, offsets, None)].tolist()))
-
-    def _rows(self, sequences: Sequence[Any], offsets: Ints) -> Rows:
-        return self.input.rows(sequences, offsets)
 
     def _choices(self, allowed: Sequence[Any], offsets: Ints) -> npt.NDArray[np.bool_]:
         """Which labels each token may have."""

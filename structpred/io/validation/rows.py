@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.io import crfsuite, ocr
-from structpred.io.columns import fields_of_lines
 
-_PIECE = 1 << 17
+_PIECE = 1 << 16
 
 
 class Lines:
@@ -109,7 +108,7 @@ class LabelCodes:
                 self._forget()
 
 
-_FIELD = re.compile("[^ \t\n]+")
+_GAP = re.compile("[ \t]+")
 #: what a line is; from ENCODING on it is bad
 GOOD, BLANK, ENCODING, COLUMNS, ROW, LINKS = range(6)
 
@@ -128,7 +127,7 @@ class Rows:
         self.labels = LabelCodes()
         for number, text in lines.pieces():
             here = slice(number - 1, number + text.count("\n"))
-            found, rest = (self._columns if self.width is not None else self._others)(text, kinds[here])
+            found, rest = self._taken_apart(text, kinds[here])
             if any(rest):  # else all are the hash of nothing, 0
                 self.bare = False
                 self.hashes[here][kinds[here] == GOOD] = np.fromiter(map(hash, rest), np.int64, len(rest))
@@ -138,46 +137,32 @@ class Rows:
 
     def content(self, number: int) -> str:
         """All but the label of the good row in this line."""
-        line = self.lines.text(number)
-        if self.width is None:
-            return self._split(line)[1]
-        fields = _FIELD.findall(line)
-        del fields[self._label]
-        return " ".join(fields)
+        row = self._row(self.lines.text(number))
+        return "" if isinstance(row, int) else row[1]
 
-    def _columns(self, text: str, kinds: npt.NDArray[np.uint8]) -> tuple[list[str], list[str]]:
+    def _taken_apart(self, text: str, kinds: npt.NDArray[np.uint8]) -> tuple[list[str], list[str]]:
         """The labels and the contents of good rows; the kinds of the others are noted."""
-        width = self.width or 0
-        counts = fields_of_lines(text)
-        sound = kinds == GOOD
-        kinds[sound & (counts != width)] = COLUMNS
-        kinds[sound & (counts == 0)] = BLANK
-        if (counts[kinds != GOOD] > 0).any():
-            rows = text.split("\n")
-            text = "\n".join(rows[k] for k in np.flatnonzero(kinds == GOOD).tolist())
-        fields = _FIELD.findall(text)
-        columns = [fields[j::width] for j in range(width)]
-        labels = columns.pop(self._label)
-        return labels, list(map(" ".join, zip(*columns, strict=True))) if columns else [""] * len(labels)
-
-    def _others(self, text: str, kinds: npt.NDArray[np.uint8]) -> tuple[list[str], list[str]]:
-        """The same for formats whose rows are looked at one by one."""
-        problem = (ocr if self.format == "ocr" else crfsuite).line_problem
-        labels, contents = [], []
+        labels, contents = list[str](), list[str]()
         for k, line in enumerate(text.split("\n")):
-            if not line:
-                kinds[k] = BLANK
-            elif kinds[k] == GOOD:
-                if problem(line) is not None:
-                    kinds[k] = ROW
-                    continue
-                label, rest = self._split(line)
-                labels.append(label)
-                contents.append(rest)
+            row = self._row(line) if kinds[k] == GOOD else int(kinds[k])
+            if isinstance(row, int):
+                kinds[k] = row
+            else:
+                labels.append(row[0])
+                contents.append(row[1])
         return labels, contents
 
-    def _split(self, line: str) -> tuple[str, str]:
-        """(label, everything else)."""
+    def _row(self, line: str) -> tuple[str, str] | int:
+        """(label, everything else) of a good row; of another line what it is."""
+        if self.width is not None:
+            fields = _GAP.split(line.strip(" \t"), self.width)  # no more than one too many: a line may have a million
+            if len(fields) != self.width or not fields[0]:
+                return COLUMNS if fields[0] else BLANK
+            return fields.pop(self._label), " ".join(fields)
+        if not line:
+            return BLANK
+        if (ocr if self.format == "ocr" else crfsuite).line_problem(line) is not None:
+            return ROW
         if self.format == "ocr":
             fields = line.split("\t", 6)
             return fields[1], fields[6].rstrip("\t")
