@@ -19,6 +19,11 @@ class Ragged:
         return len(self.offsets) - 1
 
     @property
+    def n_tokens(self) -> int:
+        """The number of items of all sequences together."""
+        return int(self.offsets[-1])
+
+    @property
     def lengths(self) -> npt.NDArray[np.int64]:
         """The number of items of each sequence."""
         return np.diff(self.offsets)

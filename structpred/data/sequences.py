@@ -69,11 +69,6 @@ class PackedSequences(Ragged):
         """(groups, group_names), also where all features are one group."""
         return (self.groups, self.group_names) if len(self.groups) else (np.array([0, self.n_features], np.int64), ("features",))
 
-    @property
-    def n_tokens(self) -> int:
-        """The number of tokens of all sequences together."""
-        return len(self.indptr) - 1
-
     def take(self, start: int, stop: int) -> "PackedSequences":
         """The sequences start..stop-1 as a packed corpus of their own (arrays are views where possible)."""
         t0, t1 = int(self.offsets[start]), int(self.offsets[stop])

@@ -95,7 +95,13 @@ class Forest:
 
     def rooted(self) -> Flags:
         """Which words reach the root; the others are on a cycle or below one: bool (n_words)."""
-        return reaches_root(self.parents[:-1], int(np.diff(self.offsets).max(initial=1)))
+        root, jumps = len(self.heads), self.parents
+        for _ in range(int(np.diff(self.offsets).max(initial=1)).bit_length()):  # each round doubles the way
+            if (jumps == root).all():
+                break
+            jumps = jumps[jumps]
+        reached: Flags = jumps[:-1] == root
+        return reached
 
     def non_projective(self) -> Flags:
         """Which arcs from a head to a word have, strictly between the two, a word that does not descend from the head.
@@ -131,22 +137,6 @@ class Forest:
             if not len(left):
                 break
         return descends
-
-
-def reaches_root(parents: Integers, longest: int) -> Flags:
-    """Which words have a way to a root. parents: int64 (n), the place of each word's head, n for a root.
-
-    >>> reaches_root(np.array([1, 4, 3, 2]), 4).tolist()
-    [True, True, False, False]
-    """
-    root = len(parents)
-    jumps = np.append(parents, root)
-    for _ in range(max(longest, 1).bit_length()):  # each round doubles the way
-        if (jumps == root).all():
-            break
-        jumps = jumps[jumps]
-    reached: Flags = jumps[:-1] == root
-    return reached
 
 
 def forest(trees: Sequence[Parse], forms: Sequence[Sequence[str]], name: str) -> Forest:

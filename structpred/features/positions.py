@@ -36,11 +36,6 @@ class PositionSequences(Ragged):
     explicit: PackedSequences | None = None
 
     @property
-    def n_tokens(self) -> int:
-        """The number of positions of all sequences together."""
-        return int(self.offsets[-1])
-
-    @property
     def n_features(self) -> int:
         """A coefficient for each position and kernel."""
         return len(self.grams) * self.n_tokens

@@ -65,11 +65,6 @@ class ColumnCorpus(Ragged):
     text: str | None = None
 
     @property
-    def n_tokens(self) -> int:
-        """The number of tokens of all sentences together."""
-        return len(self.codes)
-
-    @property
     def n_columns(self) -> int:
         """The number of columns."""
         return len(self.vocabularies)

@@ -49,11 +49,6 @@ class AttributeCorpus(Ragged):
     lines: npt.NDArray[np.int64]
     name: str
 
-    @property
-    def n_tokens(self) -> int:
-        """The number of items of all sequences together."""
-        return len(self.lines)
-
     def where(self, token: int) -> str:
         """The file and line of item number ``token``, for messages."""
         return f"{self.name}:{self.lines[token]}"

@@ -45,12 +45,7 @@ def read_treebank(
     Raises DataError with file and line: see `validate_treebank` for all that is looked at. No sentence at all is an error.
     """
     _check_mode(on_error)
-    with open_treebank(source, encoding) as opened:
-        format = format or opened.format()
-        treebank = _parse(Chunk(opened.read(), 1, 0, True), opened, format, on_error, check_trees, missing_heads)
-    if not len(treebank):
-        raise _nothing(treebank.path, treebank.raw, treebank.skipped)
-    _log_skipped(treebank.path, len({problem.sentence for problem in treebank.skipped}), treebank.skipped)
+    (treebank,) = _stream(source, format, None, on_error, check_trees, missing_heads, encoding)
     return treebank
 
 
@@ -79,42 +74,44 @@ def stream_treebank(
     if batch_size < 1:
         raise ParameterError(f"batch_size must be at least 1, got {batch_size}")
     checked_encoding(encoding)
-    return _stream(source, format, batch_size, on_error, check_trees, encoding)
+    return _stream(source, format, batch_size, on_error, check_trees, False, encoding)
 
 
 def _stream(
-    source: Source, format: TreebankFormat | None, batch_size: int, on_error: OnError, check_trees: bool, encoding: str
+    source: Source,
+    format: TreebankFormat | None,
+    batch_size: int | None,
+    on_error: OnError,
+    check_trees: bool,
+    missing_heads: bool,
+    encoding: str,
 ) -> Iterator[Treebank]:
+    """The batches; batch_size None: all of the file is one."""
     kept, skipped = 0, 0
     first: tuple[Problem, ...] = ()
     with open_treebank(source, encoding) as opened:
         format = format or opened.format()
-        for chunk in opened.chunks(batch_size, format.comments):
-            treebank = _parse(chunk, opened, format, on_error, check_trees)
+        chunks = [Chunk(opened.read(), 1, 0, True)] if batch_size is None else opened.chunks(batch_size, format.comments)
+        for chunk in chunks:
+            treebank = _parse(chunk, opened, format, on_error, check_trees, missing_heads)
             kept += len(treebank)
             skipped += len({problem.sentence for problem in treebank.skipped})
             first = first or treebank.skipped
             if chunk.last and not kept:
-                raise _nothing(opened.name, chunk.data, first)
+                if first:
+                    message = "expected at least one sentence without an error, got none; the first error"
+                    raise DataError(f"{opened.name}: {message}: {first[0]}")
+                got = "only comments or blank lines" if chunk.data else "an empty file"
+                raise DataError(f"{opened.name}: expected at least one sentence, got {got}")
             yield treebank
-        _log_skipped(opened.name, skipped, first)
+        if skipped:
+            several = "" if skipped == 1 else "s"
+            log.warning("%s: %d sentence%s with errors left out; first: %s", opened.name, skipped, several, first[0])
 
 
 def _check_mode(on_error: str) -> None:
     if on_error not in ("raise", "skip"):
         raise ParameterError(f"on_error: expected 'raise' or 'skip', got {on_error!r}")
-
-
-def _nothing(path: str, raw: bytes, skipped: tuple[Problem, ...]) -> DataError:
-    if skipped:
-        return DataError(f"{path}: expected at least one sentence without an error, got none; the first error: {skipped[0]}")
-    got = "only comments or blank lines" if raw else "an empty file"
-    return DataError(f"{path}: expected at least one sentence, got {got}")
-
-
-def _log_skipped(path: str, count: int, problems: tuple[Problem, ...]) -> None:
-    if count:
-        log.warning("%s: %d sentence%s with errors left out; first: %s", path, count, "" if count == 1 else "s", problems[0])
 
 
 def _parse(
