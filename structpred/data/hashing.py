@@ -68,12 +68,8 @@ class FeatureHasher:
             return cls(cls.HEADER.read(part.header, "input.header")["n_bits"])
 
     def _blocks(self, sequences: Iterable[Iterable[Any]]) -> Iterator[Block]:
-        index = FeatureIndex(self._remember)
+        index = FeatureIndex(lambda index, name: index.setdefault(name, self.id(name)))
         for block in read_blocks(sequences, index):
             yield block
             if len(index) > MAX_REMEMBERED:
                 index.clear()
-
-    def _remember(self, index: FeatureIndex, name: str) -> int:
-        code = index[name] = self.id(name)
-        return code

@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from structpred.io.text import (
     HeldBytes,
     PathLike,
     counted_from,
+    numbered_pieces,
     quoted,
     read_range,
     read_text,
@@ -163,18 +164,10 @@ def parse_columns(text: str, name: str, n_columns: int | None = None, *, tabs: b
     lines, width = _token_lines(body, name, n_columns, tabs)
     if not len(lines):
         raise DataError(f"{name}: expected at least one sentence, got {'only blank lines' if text else 'an empty file'}")
-    fields = (_tabbed_fields(piece) if tabs else _FIELD.findall(piece) for piece in _pieces(body))
+    # the strings of one piece are let go before the next one is cut up
+    fields = (_tabbed_fields(piece) if tabs else _FIELD.findall(piece) for _, piece in numbered_pieces(body, _PIECE))
     vocabularies, codes = _code_pieces(fields, len(lines), width, recent_limit(len(text)))
     return ColumnCorpus(vocabularies, codes, runs(lines), lines, name, text)
-
-
-def _pieces(body: str) -> Iterator[str]:
-    """The text cut at line ends into pieces: the strings of one piece are let go before the next one is cut up."""
-    start = 0
-    while start < len(body):
-        end = body.find("\n", start + _PIECE) + 1 or len(body)
-        yield body[start:end]
-        start = end
 
 
 def _code_pieces(pieces: Iterable[list[str]], n: int, width: int, most: int) -> tuple[list[list[str]], npt.NDArray[np.int32]]:
@@ -199,19 +192,18 @@ def _code_pieces(pieces: Iterable[list[str]], n: int, width: int, most: int) -> 
 
 def _token_lines(body: str, name: str, n_columns: int | None, tabs: bool) -> tuple[npt.NDArray[np.int64], int]:
     """The 1-based numbers of the token lines, and their common number of columns; DataError at the first bad line."""
-    found, width, first, before = [np.zeros(0, np.int64)], n_columns, 0, 0
-    for piece in _pieces(body):
+    found, width, first = [np.zeros(0, np.int64)], n_columns, 0
+    for number, piece in numbered_pieces(body, _PIECE):
         columns, fields = _counts(piece, tabs)
         lines = np.flatnonzero(fields)
         if len(lines) and not first:
-            first, width = before + int(lines[0]) + 1, width or int(columns[lines[0]])
+            first, width = number + int(lines[0]), width or int(columns[lines[0]])
         wrong = lines[(columns[lines] != width) | (fields[lines] != width)]
         if len(wrong) or (width or 0) > MOST_COLUMNS:
             k = int(wrong[0]) if len(wrong) else int(lines[0])
-            where, source = f"{name}:{before + k + 1}", "" if n_columns is not None else f" (as in line {first})"
+            where, source = f"{name}:{number + k}", "" if n_columns is not None else f" (as in line {first})"
             raise _line_error(piece.split("\n")[k], where, width or 0, source, tabs, body)
-        found.append(lines.astype(np.int64) + before + 1)
-        before += len(columns) - piece.endswith("\n")
+        found.append(lines.astype(np.int64) + number)
     return np.concatenate(found), width or 0
 
 

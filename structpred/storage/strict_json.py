@@ -66,19 +66,14 @@ def dump_lists(lists: dict[str, list[str]]) -> bytes:
 
 def load_lists(data: bytes, memory: int) -> dict[str, list[str]]:
     """Parse what `dump_lists` wrote, in exactly that shape, if the strings will fit in `memory` bytes; raises ValueError."""
-    needed = cost_of_lists(data)
+    # Each string has an object of about 64 bytes and two list slots (lists grow ahead of need); \u escapes only shrink.
+    needed = 2 * len(data) + 80 * (data.count(b'"') // 2)
     if needed > memory:
         raise ValueError(f"its names would need about {needed >> 20} MB of memory, the limit leaves {max(memory, 0) >> 20} MB")
     if not _LISTS.fullmatch(data):
         raise ValueError("it is not a table of lists of strings")
     lists = json.loads(data.decode("ascii"), object_pairs_hook=_no_duplicates)
     return {str(name): strings for name, strings in lists.items()}
-
-
-def cost_of_lists(data: bytes) -> int:
-    """An upper estimate of the bytes that Python needs to parse and hold these lists of strings."""
-    # Each string has an object of about 64 bytes and two list slots (lists grow ahead of need); \u escapes only shrink.
-    return 2 * len(data) + 80 * (data.count(b'"') // 2)
 
 
 def _check(value: Any, where: str, depth: int) -> None:

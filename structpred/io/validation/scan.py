@@ -7,7 +7,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -152,7 +152,7 @@ def scan_bytes(data: bytes, name: str, format: str, *, label_column: int = -1, n
     tokens = _tokens(rows, numbers, offsets, codes)
     kinds[np.array(documents, np.int64) - 1] = GOOD  # what is around them is no sentence without tokens
     blank = _idle_blanks(kinds, numbers) if format != "ocr" else ()
-    problems = _Problems(rows, links)
+    problems = partial(_problems, rows, links)
     return Scan(name, format, tokens, problems, width, lines, documents, rows.bare, _unprinted(lines), blank)
 
 
@@ -193,26 +193,20 @@ def _encoding_problems(lines: Lines, number: int) -> Iterator[str]:
         yield "expected text, got a NUL byte"
 
 
-class _Problems:
+def _problems(rows: Rows, links: Mapping[int, str]) -> Iterator[Problem]:
     """All problems of a file by line. Their texts take many times the memory of a bad line: they are made when asked for."""
-
-    def __init__(self, rows: Rows, links: Mapping[int, str]) -> None:
-        self._rows, self._links = rows, links
-
-    def __call__(self) -> Iterator[Problem]:
-        rows = self._rows
-        for number in ints(np.flatnonzero(rows.kinds >= ENCODING) + 1):
-            kind = rows.kinds[number - 1]
-            if kind == ENCODING:
-                yield from (Problem("encoding", number, text) for text in _encoding_problems(rows.lines, number))
-            elif kind == COLUMNS:
-                line = rows.lines.text(number)
-                yield Problem("columns", number, f"expected {rows.width} columns, got {field_count(line)}: {quoted(line)}")
-            elif kind == LINKS:
-                yield Problem("links", number, self._links[number])
-            else:
-                reader = ocr if rows.format == "ocr" else crfsuite
-                yield Problem("row", number, reader.line_problem(rows.lines.text(number)) or "")
+    for number in ints(np.flatnonzero(rows.kinds >= ENCODING) + 1):
+        kind = rows.kinds[number - 1]
+        if kind == ENCODING:
+            yield from (Problem("encoding", number, text) for text in _encoding_problems(rows.lines, number))
+        elif kind == COLUMNS:
+            line = rows.lines.text(number)
+            yield Problem("columns", number, f"expected {rows.width} columns, got {field_count(line)}: {quoted(line)}")
+        elif kind == LINKS:
+            yield Problem("links", number, links[number])
+        else:
+            reader = ocr if rows.format == "ocr" else crfsuite
+            yield Problem("row", number, reader.line_problem(rows.lines.text(number)) or "")
 
 
 def _usual_width(lines: Lines) -> int:
