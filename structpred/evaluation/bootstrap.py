@@ -8,7 +8,7 @@ import numpy as np
 from structpred.core.types import Floats
 from structpred.errors import DataError, ParameterError
 from structpred.evaluation.chunks import matched
-from structpred.evaluation.coding import Coded, Sequences, encode
+from structpred.evaluation.coding import Coded, Sequences, encode, sums
 from structpred.evaluation.parsing import ParsingScores
 
 Metric = Callable[[Floats], Floats]
@@ -199,9 +199,9 @@ def _figures(coded: Coded, scheme: str) -> Floats:
     flags = np.zeros((3, len(coded.gold)), dtype=np.int64)
     for row, starts in enumerate((gold.starts[correct], gold.starts, predicted.starts)):
         flags[row, starts] = 1
-    right = coded.sums(coded.gold == coded.predicted)
+    right = sums(coded.gold == coded.predicted, coded.offsets)
     tokens = np.diff(coded.offsets)
-    columns = [right, tokens, right == tokens, np.ones(len(tokens)), *(coded.sums(row) for row in flags)]
+    columns = [right, tokens, right == tokens, np.ones(len(tokens)), *(sums(row, coded.offsets) for row in flags)]
     return np.column_stack(columns).astype(np.float64)
 
 

@@ -27,10 +27,6 @@ class Coded:
     predicted: Integers
     offsets: Integers
 
-    def sums(self, per_token: npt.NDArray[Any]) -> Integers:
-        """Add up a figure per token over each sequence: int64 (n_sequences)."""
-        return sums(per_token, self.offsets)
-
 
 def sums(per_token: npt.NDArray[Any], offsets: Integers) -> Integers:
     """A figure per token added up over each sequence."""

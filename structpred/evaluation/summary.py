@@ -11,7 +11,7 @@ import numpy as np
 from structpred.core.types import Integers
 from structpred.evaluation import chunks
 from structpred.evaluation.chunks import ChunkCounts
-from structpred.evaluation.coding import Coded, Sequences, encode, tallied
+from structpred.evaluation.coding import Coded, Sequences, encode, sums, tallied
 from structpred.text.markup import Shown, scrolling, table
 from structpred.text.tables import aligned, cut
 
@@ -231,7 +231,7 @@ def evaluate_sequences(gold: Sequences, predicted: Sequences, scheme: str = "con
     True
     """
     coded = encode(gold, predicted)
-    wrong = coded.sums(coded.gold != coded.predicted)
+    wrong = sums(coded.gold != coded.predicted, coded.offsets)
     total, per_type = chunks.count(coded, scheme)
     strict = chunks.strict_scheme(coded)
     invalid_gold, invalid_predicted = chunks.uncovered(coded, strict)
@@ -281,4 +281,4 @@ def sequence_accuracy(gold: Sequences, predicted: Sequences) -> float:
     0.5
     """
     coded = encode(gold, predicted)
-    return float(np.mean(coded.sums(coded.gold != coded.predicted) == 0))
+    return float(np.mean(sums(coded.gold != coded.predicted, coded.offsets) == 0))

@@ -153,7 +153,8 @@ def forest(trees: Sequence[Parse], forms: Sequence[Sequence[str]], name: str) ->
     for i, tree in enumerate(trees):
         row = np.asarray(tree.heads)
         if row.shape != (lengths[i],) or row.dtype.kind not in "iu":
-            raise DataError(f"{where(i, forms)}: expected {lengths[i]} {name} heads (integers), got {_size(row)}")
+            got = len(row) if row.dtype.kind in "iu" and row.ndim == 1 else f"shape {row.shape} of {row.dtype}"
+            raise DataError(f"{where(i, forms)}: expected {lengths[i]} {name} heads (integers), got {got}")
         rows.append(row)
         given = [_NO_LABEL] * int(lengths[i]) if tree.labels is None else tree.labels
         if len(given) != lengths[i]:
@@ -198,10 +199,6 @@ def _check_range(heads: Integers, offsets: Integers, forms: Sequence[Sequence[st
         raise DataError(
             f"{where(i, forms)}: word {position[k]}: expected a {name} head from 0 to {lengths[i]}, got {heads[k]} ({kind})"
         )
-
-
-def _size(row: npt.NDArray[np.generic]) -> str:
-    return f"shape {row.shape} of {row.dtype}" if row.dtype.kind not in "iu" or row.ndim != 1 else str(len(row))
 
 
 def _parts(sizes: Integers) -> list[slice]:

@@ -55,8 +55,8 @@ def draw_tree(forms: Sequence[str], tree: Parse, *, gold: Parse | None = None, t
     if gold is not None:
         below = _mark(above, _arcs(forms, gold, "gold"), labelled=tree.labels is not None and gold.labels is not None)
     sides = Side(above, len(words)), Side(below, len(words))
-    described = tag("title", _title(words, above, gold is not None)), tag("desc", _description(words, above, below))
-    return _picture(words, names, sides, join(*described), compared=gold is not None)
+    described = _described(words, above, below, compared=gold is not None)
+    return _picture(words, names, sides, described, compared=gold is not None)
 
 
 def _shown_words(forms: Sequence[str], tags: Sequence[str] | None) -> tuple[list[str], list[str] | None]:
@@ -243,19 +243,15 @@ def _label(x: float, y: float, arc: Arc, colour: str) -> Html:
     return join(box, tag("text", words, x=x, y=y, text_anchor="middle", font_size=SMALL, fill=colour, font_weight=weight))
 
 
-def _title(words: Sequence[str], arcs: Sequence[Arc], compared: bool) -> str:
-    wrong = sum(not a.right for a in arcs)
-    relations = sum(a.gold_label is not None for a in arcs)
-    errors = f" ({wrong} of {len(arcs)} heads wrong, {relations} more relations)" if compared else ""
-    return f"Dependency tree of: {' '.join(words)}{errors}"
-
-
-def _description(words: Sequence[str], above: Sequence[Arc], below: Sequence[Arc]) -> str:
-    """The arcs in words, for those who do not see the picture."""
+def _described(words: Sequence[str], above: Sequence[Arc], below: Sequence[Arc], *, compared: bool) -> Html:
+    """The title, and the arcs in words, for those who do not see the picture."""
+    wrong = sum(not a.right for a in above)
+    relations = sum(a.gold_label is not None for a in above)
+    errors = f" ({wrong} of {len(above)} heads wrong, {relations} more relations)" if compared else ""
     parts = [_arc_in_words(words, arc) for arc in above]
     if below:
         parts.append("Right would be: " + "; ".join(_arc_in_words(words, arc) for arc in below))
-    return "; ".join(parts)
+    return join(tag("title", f"Dependency tree of: {' '.join(words)}{errors}"), tag("desc", "; ".join(parts)))
 
 
 def _arc_in_words(words: Sequence[str], arc: Arc) -> str:

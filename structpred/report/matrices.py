@@ -58,11 +58,15 @@ def transitions(matrix: npt.ArrayLike, labels: Sequence[Any], path: str | os.Pat
     forbidden = np.isneginf(table)
     scale = float(np.abs(table[~forbidden]).max(initial=0)) or 1.0
     figure = figures.new_figure(*_size(len(labels)), path)
+    from matplotlib.patches import Rectangle
+
     ax = figure.subplots()
     picture = ax.imshow(np.where(forbidden, np.nan, table), cmap="RdBu", vmin=-scale, vmax=scale, aspect="equal")
     figure.colorbar(picture, ax=ax, shrink=0.8).set_label("transition weight")
     _names(ax, labels, "label after", "label before")
-    _hatch(ax, forbidden)
+    hatched: dict[str, Any] = {"facecolor": "#EEEEEE", "edgecolor": figures.GREY, "hatch": "////", "linewidth": 0}
+    for i, j in np.argwhere(forbidden).tolist():
+        ax.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, **hatched))
     if len(labels) <= _MOST_NUMBERS:
         dark = np.abs(np.where(forbidden, 0, table)) > 0.6 * scale
         _numbers(ax, [list(map(figures.signed, row)) for row in table], dark, len(labels))
@@ -110,10 +114,3 @@ def _numbers(ax: figures.Axes, texts: Sequence[Sequence[str]], dark: npt.NDArray
             if text:
                 colour = "white" if dark[i, j] else "black"
                 ax.text(j, i, text, ha="center", va="center", fontsize=_font(n) - 0.5, color=colour)
-
-
-def _hatch(ax: figures.Axes, cells: npt.NDArray[np.bool_]) -> None:
-    from matplotlib.patches import Rectangle
-
-    for i, j in zip(*np.nonzero(cells), strict=True):
-        ax.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, facecolor="#EEEEEE", edgecolor=figures.GREY, hatch="////", linewidth=0))

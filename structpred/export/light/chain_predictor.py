@@ -25,8 +25,8 @@ from structpred.export.light.weights import (
     read_text,
     row_sums,
     run,
-    source_name,
 )
+from structpred.io.text import source_name
 from structpred.runtime.ranges import ends_of
 
 #: tokens, and pairs of labels at one position of all sequences, that are worked on together

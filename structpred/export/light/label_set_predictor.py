@@ -21,11 +21,11 @@ from structpred.export.light.weights import (
     read_text,
     row_sums,
     run,
-    source_name,
 )
 from structpred.io.multilabel.arff import arff_format, parse_arff
 from structpred.io.multilabel.data import LibsvmRows
 from structpred.io.multilabel.mulan import feature_columns, features_of
+from structpred.io.text import label_sets, source_name
 from structpred.runtime.ranges import ends_of
 
 
@@ -104,8 +104,7 @@ class LabelSetPredictor:
         if known is not None and read.names is not None and read.names != known and not all(map(str.isdecimal, read.names)):
             k = next(k for k, (one, other) in enumerate(zip(known, read.names, strict=True)) if one != other)
             raise PredictorError(f"{name}: feature {k} is {read.names[k]!r}, but {known[k]!r} in the training data")
-        found = self._predicted(read.rows).tolist()
-        return "".join("\t".join(self.names[k] for k, on in enumerate(row) if on) + "\n" for row in found)
+        return label_sets(self._predicted(read.rows).tolist(), self.names)
 
     def _predicted(self, rows: Rows) -> Ints:
         rows = self._scaled(rows)

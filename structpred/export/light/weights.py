@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.errors import DataError
+from structpred.io.text import source_name
 from structpred.runtime.ranges import ends_of
 
 # An exported program says here who wrote it, and the file beside it that has its weights, with its checksum.
@@ -102,11 +103,6 @@ def from_dense(matrix: Any, n_columns: int, sample: str) -> Rows:
         raise PredictorError(f"{sample}: features must be finite")
     at, columns = np.nonzero(numbers)
     return Rows(ends_of(np.bincount(at, minlength=len(numbers))), columns, numbers[at, columns])
-
-
-def source_name(path: str) -> str:
-    """What messages call a file."""
-    return "<stdin>" if path == "-" else path
 
 
 def read_bytes(path: str) -> bytes:

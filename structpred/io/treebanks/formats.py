@@ -11,7 +11,7 @@ from typing import BinaryIO, NamedTuple
 
 from structpred.errors import DataError, ParameterError
 from structpred.io.opening import Source, open_bytes
-from structpred.io.text import HeldBytes, check_lines, quoted, stream_name
+from structpred.io.text import check_lines, quoted, stream_name
 
 
 @dataclass(frozen=True)
@@ -267,12 +267,3 @@ def open_treebank(source: Source, encoding: str = "utf-8") -> Iterator[TreebankS
     name = stream_name(source)
     with open_bytes(source, name, encoding) as stream:
         yield TreebankSource(stream, name)
-
-
-def held_treebank(source: Source, encoding: str = "utf-8") -> BinaryIO:
-    """All of a source in memory, unpacked and under its name, for those who read it more than once (a pipe, say).
-
-    Rewind it with ``seek(0)``. Raises what `open_treebank` raises.
-    """
-    with open_treebank(source, encoding) as opened:
-        return HeldBytes((codecs.BOM_UTF8 if opened.bom else b"") + opened.read(), opened.name)

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from structpred.errors import ParameterError
-from structpred.io.text import PathLike
-from structpred.io.treebanks.formats import TREEBANK_FORMATS, TreebankFormat, held_treebank
+from structpred.io.opening import open_bytes
+from structpred.io.text import HeldBytes, PathLike, source_name
+from structpred.io.treebanks.formats import TREEBANK_FORMATS, TreebankFormat
 from structpred.io.treebanks.reader import read_good_sentences
 from structpred.io.treebanks.rules import ERROR, validate_treebank
 from structpred.io.treebanks.treebank import Treebank, write_treebank
@@ -98,13 +99,15 @@ def validate_trees(
 
 def _scan(path: PathLike, format: TreebankFormat | None, collect: Collector, encoding: str) -> tuple[Treebank, Scan]:
     """The good sentences of a file, and the same as sequences of relations; its problems are collected."""
-    with held_treebank(path, encoding) as stream:
-        problems = validate_treebank(stream, format)
-        for problem in problems:
-            summary = _SUMMARIES[problem.severity, problem.kind]
-            collect.add(problem.severity, problem.kind, summary, str(problem))
-        stream.seek(0)
-        treebank = read_good_sentences(stream, format)
+    name = source_name(path)
+    with open_bytes(path, name, encoding) as source:
+        stream = HeldBytes(source.read(), name)  # a pipe cannot be read twice
+    problems = validate_treebank(stream, format)
+    for problem in problems:
+        summary = _SUMMARIES[problem.severity, problem.kind]
+        collect.add(problem.severity, problem.kind, summary, str(problem))
+    stream.seek(0)
+    treebank = read_good_sentences(stream, format)
     tokens = _tokens(treebank, len({one.sentence for one in problems if one.severity == ERROR and one.sentence}))
     words = zip(treebank.line_numbers.tolist(), treebank.forms, strict=True)
     documents = [line for line, form in words if form.startswith("-DOCSTART-")]
