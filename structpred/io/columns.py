@@ -246,11 +246,6 @@ def field_count(line: str) -> int:
     return sum(1 for _ in _FIELD.finditer(line))
 
 
-def fields_of_lines(text: str) -> npt.NDArray[np.intp]:
-    """`field_count` of each line of a text; one more than there are line ends."""
-    return _counts(text, tabs=False)[0]
-
-
 def _tabbed_fields(piece: str) -> list[str]:
     """With tabs as separators a line of spaces is a field to the pattern, but a blank line to us."""
     if " " not in piece:
@@ -303,7 +298,7 @@ def _flat_predictions(corpus: ColumnCorpus, predictions: Sequence[Sequence[str]]
     return flat
 
 
-__all__ = ["MOST_COLUMNS", "ColumnCorpus", "field_count", "fields_of_lines", "format_columns", "parse_columns", "read_columns"]
+__all__ = ["MOST_COLUMNS", "ColumnCorpus", "field_count", "format_columns", "parse_columns", "read_columns"]
 
 
 def read_columns(

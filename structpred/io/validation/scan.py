@@ -16,7 +16,7 @@ import numpy.typing as npt
 from structpred.data.ragged import Ragged, runs
 from structpred.errors import ParameterError
 from structpred.io import crfsuite, ocr
-from structpred.io.columns import BOUNDARY, COLUMN_FORMATS, MOST_COLUMNS, field_count, fields_of_lines
+from structpred.io.columns import BOUNDARY, COLUMN_FORMATS, MOST_COLUMNS, field_count
 from structpred.io.on_demand import SlicedList
 from structpred.io.text import ENCODING_HINT, PathLike, check_lines, check_mean, quoted, read_bytes, source_name
 from structpred.io.validation.rows import BLANK, COLUMNS, ENCODING, GOOD, LINKS, Lines, Rows, broken_links, word_offsets
@@ -212,7 +212,7 @@ def _problems(rows: Rows, links: Mapping[int, str]) -> Iterator[Problem]:
 def _usual_width(lines: Lines) -> int:
     counts = Counter[int]()
     for _, text in lines.pieces():
-        counts.update(dict(zip(*(found.tolist() for found in np.unique(fields_of_lines(text), return_counts=True)), strict=True)))
+        counts.update(map(field_count, text.split("\n")))
     counts = Counter({width: count for width, count in counts.items() if 0 < width <= MOST_COLUMNS})
     return max(counts, key=lambda width: (counts[width], -width)) if counts else 1
 
