@@ -38,6 +38,7 @@ COMMANDS = {
     "tune": ("structpred.cli.tune", "tune"),
     "bench": ("structpred.cli.bench", "bench"),
     "check-oracle": ("structpred.cli.own_code", "check_oracle"),
+    "demo": ("structpred.cli.demo", "demo"),
     "warmup": ("structpred.cli.warmup", "warmup"),
     "doctor": ("structpred.cli.doctor", "doctor"),
 }

@@ -39,7 +39,7 @@ def steps_of(inference: Inference, parts: Sequence[Integers], costs: TaskCosts) 
     """The fastest steps that there are for features and oracle, towards outputs with these parts."""
     steps: PlainSteps | None = inference.welded("steps", inference, parts, costs)
     if steps is None:
-        log.info(
+        log.debug(
             "no single steps were compiled for %s and %s", type(inference.features).__name__, type(inference.oracle).__name__
         )
     return steps or (PartSteps if inference.batched else PlainSteps)(inference, parts, costs)
