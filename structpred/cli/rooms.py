@@ -36,6 +36,7 @@ class Room(Kind):
         """One run of `structpred train NAME`."""
         work = self._work("training")
         run: Training[Any] = work.Run(work.Options(**values))
+        run.lacks = self.lacks
         return run
 
     def predict(self, model: Any, asked: Asked) -> None:

@@ -35,7 +35,7 @@ def train_command(kind: Kind) -> click.Command:
         from structpred.cli.training import run_training
 
         if "max_iter" in values:
-            values["max_iter"] = resolved_passes(values, kind.defaults)
+            values["max_iter"] = resolved_passes(values, kind.defaults, kind.lacks)
         values = dict(kind.completed(values))
         run_training(kind.training(values), values, session)
 

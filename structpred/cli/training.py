@@ -79,11 +79,12 @@ class Training(ABC, Generic[Options]):
 
     stages: the names of the parts of the training, where there are several. score: what held-out data are scored by.
     train, dev, reader: what `read` keeps for `fit`: the training data and the held-out ones as the estimator takes them, and
-    how they were read, which later commands must know to read their data alike.
+    how they were read, which later commands must know to read their data alike. lacks: as of Kind.
     shardable: whether it can be trained on shards of the data; where --shards asks for it, `read` then calls `cut`, and `fit`
     calls `fit_shards`. foldable: whether parts of `train` can be held out by `tuning.estimators.held_out`.
     """
 
+    lacks: Sequence[str] = ()
     shardable: ClassVar[bool] = False
     foldable: ClassVar[bool] = False
     stages: ClassVar[tuple[str, ...]] = ()
@@ -211,7 +212,7 @@ def check_usage(training: Training[Any]) -> None:
     """Raise ParameterError for options that do not go together; reads nothing."""
     options = training.options
     named = (options.trainer, options.surrogate, options.loss, options.regulariser)
-    check_objective(*named, strict=options.strict, signs=options.signs is not None)
+    check_objective(*named, strict=options.strict, signs=options.signs is not None, lacks=training.lacks)
     checked_jobs(options.n_jobs)
     refuse_conflicts(
         {

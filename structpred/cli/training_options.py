@@ -73,11 +73,15 @@ class TrainingOptions:
         return Path(self.store or f"{self.checkpoint_path}.store")
 
 
-def resolved_passes(values: Mapping[str, Any], given: Mapping[str, Any]) -> int:
-    """--max-iter; where it was not given the default, or what the trainer needs at least. given: other defaults, as below."""
+def resolved_passes(values: Mapping[str, Any], given: Mapping[str, Any], lacks: Sequence[str] = ()) -> int:
+    """--max-iter; where it was not given the default, or what the trainer needs at least. given, lacks: as below."""
     from structpred.models.settings import resolve_trainer
+    from structpred.text.suggestions import named as checked
+    from structpred.trainers.names import trainers, trainers_without
 
     named = trainer_of(values.get("minimiser") or values.get("trainer"))
+    if isinstance(named, str) and named != "adam" and named not in trainers():
+        checked("trainer", named, trainers_without(lacks), " or MODULE:CLASS")
     least = 1 if named in (None, "adam") else resolve_trainer(named)[0].least_passes
     passes: int = values["max_iter"] or max({**DEFAULTS, **given}["max_iter"], least)
     return passes
@@ -256,7 +260,7 @@ def signs_of(path: str | None, encoding: str = "utf-8") -> dict[str, int] | None
 
 def check_objective(
     trainer: str | None, surrogate: str | None, loss: str = "hamming", regulariser: str | None = None, *, strict: bool = False,
-    signs: bool = False,
+    signs: bool = False, lacks: Sequence[str] = (),
 ) -> None:  # fmt: skip
     """Raise ParameterError for unknown names, what the trainer cannot minimise, and under --strict for one without bounds."""
     from structpred.errors import MissingCapabilityError, ParameterError
@@ -268,10 +272,10 @@ def check_objective(
     resolve_loss(loss_of(loss))
     if surrogate is not None:
         minimised = resolve_surrogate(surrogate)
-        require_surrogate(minimiser, minimised)
+        require_surrogate(minimiser, minimised, lacks)
     try:
         found = resolve_regulariser(regulariser_of(regulariser), minimiser)
-        require_before_data(minimiser, signed(found, 1) if signs else found)
+        require_before_data(minimiser, signed(found, 1) if signs else found, lacks)
     except MissingCapabilityError as error:
         raise ParameterError(str(error)) from None  # two options that do not go together, not a fault of the data
     if strict and not minimiser.certifies(minimised):

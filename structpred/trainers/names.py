@@ -55,10 +55,10 @@ def require(trainer: Trainer, problem: Problem) -> None:
     require_regulariser(trainer, problem.regulariser, serves)
 
 
-def require_surrogate(trainer: Trainer, surrogate: Surrogate) -> None:
-    """Raise ParameterError, which names the trainers that fit, where the trainer cannot minimise the surrogate."""
+def require_surrogate(trainer: Trainer, surrogate: Surrogate, lacks: Collection[str] = ()) -> None:
+    """Raise ParameterError, which names the trainers that fit and need nothing that is lacking, where the trainer does not."""
     if not trainer.minimises(surrogate):
-        fitting = ", ".join(name for name, kind in trainers().items() if kind.minimises(surrogate))
+        fitting = ", ".join(name for name, kind in trainers_without(lacks).items() if kind.minimises(surrogate))
         why = ", whose search needs the slack of each sample" if lacks_slack(trainer, surrogate) else ""
         raise ParameterError(
             f"surrogate: {type(trainer).__name__} cannot minimise {type(surrogate).__name__}{why}; trainers that can: "
@@ -86,7 +86,7 @@ def require_regulariser(
         raise ParameterError(f"regulariser: {type(trainer).__name__} cannot minimise {name}{advice}")
 
 
-def require_before_data(trainer: Trainer, regulariser: Regulariser) -> None:
+def require_before_data(trainer: Trainer, regulariser: Regulariser, lacks: Collection[str] = ()) -> None:
     """As `require_regulariser` before the groups are known: any two will do, and of a user's own that needs them its methods."""
     inner: Regulariser = getattr(regulariser, "of", regulariser)  # of one on a cone of signs
     kind = type(inner)
@@ -94,7 +94,7 @@ def require_before_data(trainer: Trainer, regulariser: Regulariser) -> None:
         regulariser = regulariser.grouped(np.arange(3), ("a", "b"))
     elif kind.grouped is not Regulariser.grouped and not requirements.is_ours(kind):
         return require_methods(trainer, regulariser)
-    require_regulariser(trainer, regulariser)
+    require_regulariser(trainer, regulariser, lambda kind: kind in trainers_without(lacks).values())
 
 
 def require_methods(trainer: Trainer, regulariser: Regulariser, advice: str = "") -> None:

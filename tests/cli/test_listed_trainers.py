@@ -73,3 +73,23 @@ def test_every_trainer_that_is_listed_for_a_regulariser_takes_it(tmp_path: Path)
     for regulariser, said in listed_regularisers(kind).items():
         pairs = [(trainer, ("--trainer", trainer, "--regulariser", regulariser)) for trainer in listed_trainers(kind)]
         assert {trainer for trainer, options in pairs if trained(kind, tmp_path, *options)} == said
+
+
+def test_errors_list_what_the_help_lists(tmp_path: Path) -> None:
+    """An unknown trainer, and one that does not fit the surrogate or the regulariser, are answered with trainers of this kind."""
+    for name, kind in KINDS.items():
+        if name == "decision":  # whose trainers depend on its loss
+            continue
+        assert kind.sample is not None
+        file, text, given = kind.sample
+        (tmp_path / file).write_text(text)
+        for options in (
+            ("--trainer", "nothing"),
+            ("--trainer", "lbfgs", "--surrogate", "margin"),
+            ("--trainer", "sgd", "--regulariser", "l1"),
+        ):
+            done = call("train", name, file, "-o", "m.spz", *given, *options, cwd=tmp_path)
+            named = set(re.findall(rf"\b(?:{'|'.join(trainers())})\b", done.stderr.partition(": ")[2].partition(", got")[0]))
+            assert done.returncode == 2
+            assert len(named) > 5
+            assert named <= listed_trainers(kind)
