@@ -67,11 +67,11 @@ def curve(train: str, test: str, picture: str | None, as_json: bool, **values: A
     from structpred.cli.files import check_picture
     from structpred.cli.sequences.defaults import completed
     from structpred.errors import ParameterError
-    from structpred.io.columns import COLUMN_FORMATS
+    from structpred.io.columns import ROW_FORMATS
     from structpred.report.curves import data_curve
 
     asked = SimpleNamespace(train=train, test=test, **completed(values, train))
-    if (asked.template is not None) != (asked.format in COLUMN_FORMATS):
+    if (asked.template is not None) != (asked.format in ROW_FORMATS):
         raise ParameterError("--template is needed with column files, and only there")
     if train == test == "-":
         raise ParameterError("TRAIN and --test cannot both be standard input")

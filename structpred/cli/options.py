@@ -15,7 +15,7 @@ from structpred.errors import DataError
 from structpred.text.suggestions import did_you_mean
 
 #: those of structpred.io, which takes long to load
-FORMATS = ("conll2003", "conll2000", "columns", "crfsuite", "ocr")
+FORMATS = ("conll2003", "conll2000", "columns", "jsonl", "crfsuite", "ocr")
 TREEBANK_FORMATS = ("conllu", "conllx", "conll2008", "conll2009")
 LABEL_FORMATS = ("arff", "libsvm", "npz", "clus", "clus-dag")
 Command = TypeVar("Command", bound=Callable[..., Any])

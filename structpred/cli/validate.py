@@ -48,6 +48,7 @@ def validate(
     """
     from structpred.cli.files import check_output, write_output
     from structpred.io.detection import detect_format, first_lines
+    from structpred.io.text import source_name
     from structpred.io.validation import columns as validation
     from structpred.io.validation import treebanks as treebank_validation
 
@@ -60,12 +61,12 @@ def validate(
         if output == "-":
             raise click.UsageError("-o CLEAN must be a file: the findings go to standard output")
         check_output(output, "-o", inputs=[name for name in (data, dev) if name is not None])
-    lines = [] if format is not None or data == "-" else first_lines(data, settings["encoding"])
+    lines = [] if format is not None else first_lines(data, settings["encoding"])
     if any(line[:1] not in ("", "#") for line in lines):  # not only comments of a treebank
-        shown = detect_format(lines, data)
+        shown = detect_format(lines, source_name(data))
         if shown.format not in TREEBANK_FORMATS:  # whose report names it
             format = shown.format
-            log.info("%s: format %s: %s", data, format, shown.seen)
+            log.info("%s: format %s: %s", source_name(data), format, shown.seen)
     found: validation.Validation
     if format is not None and format not in TREEBANK_FORMATS:
         column = -1 if label_column is None else label_column

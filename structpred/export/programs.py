@@ -87,6 +87,7 @@ def _file_settings(model: ChainLabeler) -> dict[str, Any]:
     """The format of data files, and how many columns they may have: the labels may be missing where they are last."""
     known = getattr(model, "reader_", None) or {}
     format = known.get("format") or _FORMATS[model.input_.kind]
+    format = "columns" if format == "jsonl" else format  # which a program does not read
     column, width = known.get("label_column"), known.get("n_columns")
     if width is None:
         return {"format": format, "widths": [w] if (w := COLUMN_FORMATS.get(format)) else [], "label_column": -1}

@@ -29,6 +29,8 @@ log = logging.getLogger("structpred.io")
 
 #: column files by the name of their format, and how many columns they have; None: any number
 COLUMN_FORMATS = {"columns": None, "conll2000": 3, "conll2003": 4}
+#: the same for all formats whose tokens are rows of columns, which templates read
+ROW_FORMATS = {**COLUMN_FORMATS, "jsonl": 2}
 #: what begins a line that is no token but a boundary of documents, as in CoNLL-2003
 BOUNDARY = "-DOCSTART-"
 _BOUNDARY_LINE = re.compile(rf"^{BOUNDARY}(?![^ \t\r\n])[^\n]*$", re.MULTILINE)

@@ -1,23 +1,26 @@
 """The format of a data file of sequences or trees, found by its first lines."""
 
 import codecs
+import io
 import itertools
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from structpred.errors import DataError
 from structpred.io import ocr
-from structpred.io.columns import BOUNDARY, COLUMN_FORMATS, field_count
+from structpred.io.columns import BOUNDARY, COLUMN_FORMATS, ROW_FORMATS, field_count
 from structpred.io.guesses import looks_like, looks_like_treebank
+from structpred.io.jsonl import each_object
 from structpred.io.opening import open_bytes
 from structpred.io.text import PathLike, quoted, source_name, split_lines
 from structpred.io.treebanks.formats import TREEBANK_FORMATS, treebank_format_of
 
 _LOOKED_AT, _HEAD = 500, 1 << 16
 _ATTRIBUTE = re.compile(r"[^\s=:]+[=:].*")
-FORMATS = f"of sequences {', '.join(COLUMN_FORMATS)}, crfsuite, ocr; of trees {', '.join(TREEBANK_FORMATS)} (docs/formats.md)"
+FORMATS = f"of sequences {', '.join(ROW_FORMATS)}, crfsuite, ocr; of trees {', '.join(TREEBANK_FORMATS)} (docs/formats.md)"
 
 
 class Detected(NamedTuple):
@@ -28,17 +31,24 @@ class Detected(NamedTuple):
     width: int | None = None
 
     def labels(self, lines: Iterable[str], column: int = -1) -> Counter[str]:
-        """How often each label occurs in lines of column files, where it is in `column`, and of CRFsuite's text."""
+        """How often each label occurs in lines: of column files, where it is in `column`, JSON objects, CRFsuite's text."""
+        if self.format == "jsonl":
+            found = (rows for _, rows in each_object(lines) if not isinstance(rows, DataError))
+            return Counter(label for objects in found for _, *labels in objects for label in labels)
         at, width = (column, self.width) if self.width else (0, 1)
         rows = (line.split() if self.width else line.split("\t", 1)[:1] for line in lines if line.strip())
         return Counter(row[at] for row in rows if len(row) == width and row[0] != BOUNDARY and -width <= at < width)
 
 
 def first_lines(path: PathLike, encoding: str = "utf-8") -> list[str]:
-    """The lines in the first 64 KiB of a file, unpacked. Raises DataError where it cannot be read; for text that is no text the
-    reader of the whole file does."""
+    """The lines in the first 64 KiB of a file, unpacked; standard input can be read again. Raises DataError where it cannot be
+    read; for text that is no text the reader of the whole file does."""
+    if path == "-" and hasattr(sys.stdin, "buffer"):
+        sys.stdin = io.TextIOWrapper(io.BytesIO(sys.stdin.buffer.read()))
     with open_bytes(path, source_name(path), encoding) as stream:
         head = stream.read(_HEAD).removeprefix(codecs.BOM_UTF8)
+    if path == "-":
+        sys.stdin.seek(0)
     whole = head if len(head) < _HEAD else head[: head.rfind(b"\n") + 1] or head
     return list(split_lines(whole.decode("utf-8", "replace")))
 
@@ -59,6 +69,8 @@ def detect_format(lines: Iterable[str], name: str) -> Detected:
         raise DataError(f"{name}: expected at least one sentence, got an empty file, or blank lines alone")
     if ocr.line_problem(filled[0]) is None:
         return Detected("ocr", "letters of 128 pixels")
+    if all(line.lstrip().startswith("{") for line in filled):
+        return Detected("jsonl", "JSON objects", 2)
     if looks_like_treebank(filled):
         return Detected(treebank_format_of(looked_at, name).name, "numbered words, columns separated by tabs")
     if all("\t" in line for line in filled) and (found := _attributes([line.split("\t") for line in filled], name)):

@@ -26,9 +26,7 @@ def looks_like(lines: Iterable[str]) -> str:
             "sequence labellers need columns (docs/formats.md says how to make them)"
         )
     if all(line.startswith("{") for line in filled):
-        return (
-            "; this looks like JSON lines, no format here: write a token and its label a line, a blank line after each sequence"
-        )
+        return "; this looks like JSON lines, which sequence labellers read with --format jsonl"
     for sign, name in ((",", "commas"), (";", "semicolons")):
         counts = {line.count(sign) for line in filled}
         if len(counts) == 1 and counts != {0} and not any("\t" in line for line in filled):

@@ -15,7 +15,6 @@ TRAIN = ("train", "chain", "--format", "conll2000", "--template", "chunking", "-
 
 # what is wrong -> (arguments, exit code, what the message says); {c} is the folder of good files
 USAGE = {
-    "no format of a stream": (("train", "chain", "-", "-o", "m.spz"), 2, "give --format, and --template"),
     "labels in front": ((*TRAIN[:4], "-o", "m.spz", "{c}/train.txt", "--label-column", "0"), 2, "words in column 0"),
     "unknown template": ((*TRAIN, "{c}/train.txt", "--template", "chunkin"), 2, "chunking, ner, pos"),
     "unknown trainer": ((*TRAIN, "{c}/train.txt", "--trainer", "adam"), 2, "bcfw"),

@@ -21,13 +21,13 @@ FORMATS = {
     TREE.format("NOUN", "_"): ("conllu", "numbered words, columns separated by tabs"),
     TREE.format("N", "0"): ("conllx", "numbered words, columns separated by tabs"),
     "# text = cats\n" + TREE.format("N", "_"): ("conllu", "numbered words, columns separated by tabs"),
+    '{"tokens": ["a", "b"]}\n\n{"tokens": ["c", "d"]}': ("jsonl", "JSON objects"),
     "\t".join(["1", "a", "-1", "1", "1", "0", *"01" * 64]): ("ocr", "letters of 128 pixels"),
 }
 UNKNOWN = {
     "a DT\nb": "lines by their number of columns: 1 with 1, 1 with 2",
     "a\tCase=Nom\nb\tCase=Acc": "a word and its features as the label",
     "the,DT,O\ncat,NN,O": "this looks like CSV",
-    '{"tokens": ["a", "b"]}\n{"tokens": ["c", "d"]}': "this looks like JSON lines",
     "The cat sat on the mat.\nA dog barked at it.\nIt ran.": "this looks like running text",
     "": "expected at least one sentence",
 }
@@ -44,7 +44,9 @@ def test_what_does_not_tell_is_refused(text: str) -> None:
     """The message says what was seen; and, unless nothing was, which formats there are."""
     with pytest.raises(DataError, match=UNKNOWN[text]) as refusal:
         detect_format(text.split("\n"), "a.txt")
-    assert not text or "Name it with --format: of sequences columns, conll2000, conll2003, crfsuite, ocr" in str(refusal.value)
+    assert not text or "Name it with --format: of sequences columns, conll2000, conll2003, jsonl, crfsuite, ocr" in str(
+        refusal.value
+    )
 
 
 def test_labels_by_the_format() -> None:

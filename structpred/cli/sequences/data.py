@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from structpred.errors import DataError, ParameterError
-from structpred.io.columns import COLUMN_FORMATS, ColumnCorpus, format_columns, parse_columns
+from structpred.io.columns import COLUMN_FORMATS, ROW_FORMATS, ColumnCorpus, format_columns, parse_columns
 from structpred.io.crfsuite import AttributeCorpus, parse_crfsuite
 from structpred.io.guesses import looks_like
+from structpred.io.jsonl import each_object, parse_jsonl
 from structpred.io.ocr import OcrWords, parse_ocr
 from structpred.io.text import label_lines, read_bytes, read_text, source_name, split_lines
 from structpred.io.validation.scan import scan_bytes
@@ -27,7 +28,7 @@ log = logging.getLogger("structpred.cli")
 _WORD_OF_ATTRIBUTE = re.compile(r"(?:w|word|w\[0\])[=:](.*)", re.DOTALL)
 
 #: what a model was trained on, in its own words -> the formats that fit
-FORMATS_OF_INPUT = {"rows": tuple(COLUMN_FORMATS), "tokens": ("crfsuite",), "numeric": ("ocr",)}
+FORMATS_OF_INPUT = {"rows": tuple(ROW_FORMATS), "tokens": ("crfsuite",), "numeric": ("ocr",)}
 Corpus = ColumnCorpus | AttributeCorpus | OcrWords
 
 
@@ -59,7 +60,7 @@ class Reader:
             raise ParameterError(f"{path} does not say which format it was trained on: give --format {' or '.join(fitting)}")
         if chosen not in fitting:
             raise ParameterError(f"{path} was trained on another kind of data: --format must be {' or '.join(fitting)}")
-        if label_column is not None and chosen not in FORMATS_OF_INPUT["rows"]:
+        if label_column is not None and chosen not in COLUMN_FORMATS:
             raise ParameterError(f"--label-column is for column files, not for --format {chosen}")
         column, width = known.get("label_column"), known.get("n_columns")
         if label_column is not None:
@@ -113,7 +114,8 @@ def parse_data(text: str, name: str, reader: Reader, folds: Sequence[int] | None
             hint = looks_like(split_lines(text[: 1 << 16])) or "; other format?"
             raise DataError(f"{items.where(0)}: no line has an attribute: expected tabs between label and attributes{hint}")
         return Data(items, list(items.labels), len(items), items.n_tokens)
-    rows = parse_columns(text, name, COLUMN_FORMATS[reader.format] if reader.n_columns is None else None)
+    width = COLUMN_FORMATS.get(reader.format) if reader.n_columns is None else None
+    rows = parse_jsonl(text, name) if reader.format == "jsonl" else parse_columns(text, name, width)
     if word is not None and rows.n_columns == 1 and reader.n_columns is not None and not looks_like(split_lines(text[: 1 << 16])):
         rows = _filled(rows, word, reader.n_columns - (reader.label_column == reader.n_columns - 1))
     column = _label_column(rows, reader)
@@ -190,19 +192,23 @@ def refuse_running_text(data: Data, known: Sequence[str]) -> None:
 
 def _sound_text(path: str, reader: Reader, encoding: str) -> str:
     """The text of a file with blank lines in place of sequences that have an error, so that line numbers stay."""
-    raw = read_bytes(path, encoding)
-    # the number of columns is that of most lines: the labels may be missing
-    format = "columns" if reader.format in COLUMN_FORMATS and reader.n_columns is not None else reader.format
-    scan = scan_bytes(raw, source_name(path), format)
-    broken = scan.broken_lines
-    if not broken:
-        return raw.decode("utf-8", "replace")
-    first, left = next(scan.problems()), int(scan.tokens.broken.sum())
-    place = f"{scan.name}:{first.line}: {first.text}"
-    if left == len(scan.tokens):
-        raise DataError(f"{scan.name}: expected at least one sequence without an error, got none; the first error: {place}")
-    log.warning("%s: %d of %d sequences with errors left out; first: %s", scan.name, left, len(scan.tokens), place)
+    raw, name = read_bytes(path, encoding), source_name(path)
     lines = raw.decode("utf-8", "replace").split("\n")
+    if reader.format == "jsonl":
+        errors = {number: found for number, found in each_object(lines) if isinstance(found, DataError)}
+        broken, left, n = set(errors), len(errors), sum(bool(line.strip()) for line in lines)
+    else:
+        # the number of columns is that of most lines: the labels may be missing
+        format = "columns" if reader.format in COLUMN_FORMATS and reader.n_columns is not None else reader.format
+        scan = scan_bytes(raw, name, format)
+        broken, left, n = scan.broken_lines, int(scan.tokens.broken.sum()), len(scan.tokens)
+        errors = {first.line: DataError(first.text) for first in itertools.islice(scan.problems(), 1)}
+    if not broken:
+        return "\n".join(lines)
+    place = f"{name}:{min(errors)}: {errors[min(errors)]}"
+    if left == n:
+        raise DataError(f"{name}: expected at least one sequence without an error, got none; the first error: {place}")
+    log.warning("%s: %d of %d sequences with errors left out; first: %s", name, left, n, place)
     return "\n".join("" if number in broken else line for number, line in enumerate(lines, 1))
 
 

@@ -7,9 +7,10 @@ from typing import Any
 
 from structpred.data.tag_schemes import scheme_of
 from structpred.errors import DataError, ParameterError
-from structpred.io.columns import COLUMN_FORMATS
+from structpred.io.columns import ROW_FORMATS
 from structpred.io.detection import Detected, detect_format, first_lines
 from structpred.io.guesses import looks_like
+from structpred.io.text import source_name
 
 log = logging.getLogger("structpred.cli")
 
@@ -20,17 +21,15 @@ _SCORED = ("IOB2", "IOB1", "IO", "IOBES")
 def completed(values: Mapping[str, Any], data: str) -> dict[str, Any]:
     """The values of options with those found in the first lines of the file `data` where they are "auto"; says what it found.
 
-    Raises DataError where the lines show no format of sequences, ParameterError where standard input would be read twice.
+    Raises DataError where the lines show no format of sequences.
     """
     asked = [name for name in ("format", "template", "dev_metric") if values.get(name) == "auto"]
     found = dict(values)
     if not asked:
         return found
     format, column = values["format"], values["label_column"]
-    if data == "-" and (format == "auto" or (format in COLUMN_FORMATS and "template" in asked)):
-        raise ParameterError("standard input is read once, so auto finds nothing there: give --format, and --template")
-    lines = [] if data == "-" else first_lines(data, values["encoding"])
-    seen = _seen(lines, data, format)
+    lines = first_lines(data, values["encoding"])
+    seen = _seen(lines, source_name(data), format)
     labels = seen.labels(lines, column)
     labels.pop(values.get("missing", "_"), None)
     phrases = scheme_of(labels.items(), ()) in _SCORED
@@ -42,7 +41,7 @@ def completed(values: Mapping[str, Any], data: str) -> dict[str, Any]:
     if "format" in asked or ("template" in asked and found["template"]):
         scheme = ", labels of phrases (B-X, I-X)" if phrases else ""
         template = f"; templates {found['template']}" if found["template"] else ""
-        log.info("%s: format %s: %s%s%s", data, seen.format, seen.seen, scheme, template)
+        log.info("%s: format %s: %s%s%s", source_name(data), seen.format, seen.seen, scheme, template)
     return found
 
 
@@ -50,11 +49,11 @@ def _seen(lines: list[str], name: str, format: str) -> Detected:
     """The format, found out if it is "auto"; the number of columns in any case."""
     if format == "auto":
         seen = detect_format(lines, name)
-        if seen.format not in (*COLUMN_FORMATS, "crfsuite", "ocr"):
+        if seen.format not in (*ROW_FORMATS, "crfsuite", "ocr"):
             raise DataError(f"{name}: expected sequences with labels, got the format {seen.format}{looks_like(lines)}")
         return seen
     widths = Counter(len(line.split()) for line in lines if line.strip())
-    width = COLUMN_FORMATS[format] or max(widths, key=lambda n: widths[n], default=1) if format in COLUMN_FORMATS else None
+    width = ROW_FORMATS[format] or max(widths, key=lambda n: widths[n], default=1) if format in ROW_FORMATS else None
     return Detected(format, "as named", width)
 
 

@@ -44,9 +44,9 @@ _MOST_CANDIDATES = 4
 def predict(model: ChainLabeler, asked: Asked) -> None:
     """Write the labels in the format of the data, or one JSON object per sequence."""
     model.n_jobs = model.n_jobs if asked.n_jobs is None else asked.n_jobs
-    read = _read(model, asked)
+    read, objects = _read(model, asked), asked.as_json or _reader(model, asked).format == "jsonl"
     refuse_running_text(read, [str(label) for label in model.classes_.tolist()])
-    text = json_lines(_entries(model, read, asked)) if asked.as_json else format_predictions(read, _predicted(model, read))
+    text = json_lines(_entries(model, read, asked)) if objects else format_predictions(read, _predicted(model, read))
     write_output(asked.output, text)
 
 
@@ -55,8 +55,8 @@ def shards(model: ChainLabeler, asked: Asked, n: int) -> "Shards":
     if asked.own["folds"] is not None:
         raise ParameterError("--folds is for OCR data, which --shards does not cut")
     reader = _reader(model, asked)
-    if reader.format == "ocr":
-        raise ParameterError("--shards is for column files and CRFsuite text, not for pixels")
+    if reader.format in ("ocr", "jsonl"):
+        raise ParameterError("--shards is for column files and CRFsuite text, not for JSON lines and pixels")
     head = head_of(asked.data, reader, asked.reading.encoding)
     refuse_running_text(head, [str(label) for label in model.classes_.tolist()])
     width = getattr(head.corpus, "n_columns", None)
@@ -72,6 +72,8 @@ def words_as_data(model: ChainLabeler, asked: Asked, sentences: Sequence[Sequenc
     if len(read) != 1:
         what = f"the columns {', '.join(map(str, sorted(read)))} of its data" if read else "features that are not words"
         raise DataError(f"--text: {asked.model} reads {what}, and running text has words only; give what it was trained on")
+    if reader.format == "jsonl":
+        return json_lines({"tokens": words} for words in sentences)
     (word,) = read
     width = reader.n_columns or max(word + 2, COLUMN_FORMATS[reader.format] or 2)
     if reader.n_columns is not None and reader.label_column == width - 1:

@@ -15,7 +15,7 @@ from structpred.cli.training_options import TrainingOptions
 from structpred.core.types import Integers
 from structpred.errors import DataError, ParameterError
 from structpred.evaluation.model_selection import sequence_score
-from structpred.io.columns import COLUMN_FORMATS, ColumnCorpus
+from structpred.io.columns import COLUMN_FORMATS, ROW_FORMATS, ColumnCorpus
 from structpred.io.guesses import looks_like
 from structpred.io.templates.templates import Template, load_templates
 from structpred.io.text import split_lines
@@ -54,10 +54,10 @@ class Run(Training[Options]):
     def conflicts(self) -> dict[str, bool]:
         """For options that do not go together the message, and whether they were given."""
         options = self.options
-        columns, shards = options.format in COLUMN_FORMATS, options.shards is not None
+        columns, shards, rows = options.format in COLUMN_FORMATS, options.shards is not None, options.format in ROW_FORMATS
         return {
-            "--template is needed: chunking, ner, pos, or a CRF++ template file": columns and options.template is None,
-            f"--template is for column files, not for --format {options.format}": not columns and options.template is not None,
+            "--template is needed: chunking, ner, pos, or a CRF++ template file": rows and options.template is None,
+            f"--template is for column files, not for --format {options.format}": not rows and options.template is not None,
             f"--label-column is for column files, not for --format {options.format}": not columns and options.label_column != -1,
             "--n-bits is for named features, not for pixels": options.format == "ocr" and options.n_bits is not None,
             "--min-count has no effect with --n-bits: hashing keeps no counts": options.n_bits is not None
@@ -69,7 +69,7 @@ class Run(Training[Options]):
             "--dev-folds needs --dev FILE (the same file as TRAIN, perhaps)": options.dev_folds is not None
             and options.dev is None,
             "--dev FILE and --dev-fraction exclude each other": options.dev is not None and options.dev_fraction is not None,
-            "--shards is for column files and CRFsuite text, not for pixels": shards and options.format == "ocr",
+            "--shards is for column files and CRFsuite text": shards and options.format in ("ocr", "jsonl"),
             "--shards and --dev-fraction exclude each other: give --dev FILE": shards and options.dev_fraction is not None,
             "--patience needs --dev FILE or --dev-fraction": options.patience is not None and not self.holds_out(),
         }
@@ -159,11 +159,12 @@ def _with_columns(data: Data, reader: Reader) -> Reader:
     """The reader with the numbers of columns filled in; DataError where there is no column for the labels."""
     if isinstance(data.corpus, ColumnCorpus) and data.corpus.n_columns == 1:
         hint = looks_like(split_lines((data.corpus.text or "")[: 1 << 16]))
-        raise DataError(f"{data.corpus.where(0)}: expected at least 2 columns, one of them the labels, got 1{hint}")
-    if reader.format in COLUMN_FORMATS and reader.n_columns is None:
+        wanted = "tags, or entities," if reader.format == "jsonl" else "at least 2 columns, one of them the labels,"
+        raise DataError(f"{data.corpus.where(0)}: expected {wanted} got {'none' if reader.format == 'jsonl' else 1}{hint}")
+    if reader.format in ROW_FORMATS and reader.n_columns is None:
         width = data.corpus.n_columns  # type: ignore[union-attr]
         return replace(reader, n_columns=width, label_column=(reader.label_column or 0) % width)
-    return reader if reader.format in COLUMN_FORMATS else replace(reader, label_column=None)
+    return reader if reader.format in ROW_FORMATS else replace(reader, label_column=None)
 
 
 def _drawn(n: int, fraction: float, seed: int) -> Integers:
