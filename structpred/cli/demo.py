@@ -28,6 +28,7 @@ def demo(what: str, text: str | None) -> None:
     structpred demo tagger
     structpred demo tagger "Anna Keller left Oslo for the Harbour Bank."
     structpred demo parser "The mayor opened a library in Leeds."
+    structpred demo paths
     """
     from structpred.io.jsonl import WORD
 

@@ -50,7 +50,8 @@ def surrogates() -> dict[str, Callable[[], Surrogate]]:
 def checked_oracle(oracle: Any) -> Oracle:
     """The oracle; ParameterError for anything else, such as its class."""
     if not isinstance(oracle, Oracle):
-        hint = f": give an instance, {oracle.__name__}(...)" if isinstance(oracle, type) else ""
+        function = "; for a function of costs SolverOracle(solve, n_parts)" if callable(oracle) else ""
+        hint = f": give an instance, {oracle.__name__}(...)" if isinstance(oracle, type) else function
         raise ParameterError(f"oracle: expected an instance of a subclass of structpred.Oracle, got {oracle!r}{hint}")
     return oracle
 
