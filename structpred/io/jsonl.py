@@ -33,8 +33,6 @@ def parse_jsonl(text: str, name: str) -> ColumnCorpus:
         found[number] = rows
         if widths.setdefault(len(rows[0]), number) == number and len(widths) > 1:
             raise DataError(f"{name}:{number}: expected labels in all objects or in none; line {min(widths.values())} differs")
-    if not found:
-        raise DataError(f"{name}: expected at least one JSON object, got none")
     corpus = ColumnCorpus.from_rows(found.values(), name)
     return replace(corpus, lines=np.repeat(list(found), corpus.lengths))
 
@@ -53,6 +51,7 @@ def _rows(line: str) -> list[Row]:
     """The words of an object, each with its label, if there are any."""
     try:
         given = json.loads(line)
+        json.dumps(given, ensure_ascii=False).encode()  # escapes may stand for halves of characters, which no file can hold
     except (ValueError, RecursionError) as error:
         raise DataError(f"expected a JSON object, got {quoted(line)} ({error})") from None
     found = given if isinstance(given, dict) else {}

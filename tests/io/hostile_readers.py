@@ -32,8 +32,10 @@ from structpred.io import (
     read_uai,
     read_uai_evidence,
 )
+from structpred.io.jsonl import parse_jsonl
 from structpred.io.multilabel.by_format import label_format, with_hierarchy
 from structpred.io.templates.arc_template_sets import read_arc_templates
+from structpred.io.text import read_text
 from structpred.io.validation.columns import validate
 from structpred.io.validation.treebanks import validate_trees
 
@@ -49,6 +51,7 @@ LIBSVM = b"1,2 1:0.5 3:1e2\n 2:1\n3\n# c\n1:4 2:5\n"
 OCR = "".join(f"{k}\t{c}\t{n}\t1\t{k}\t0\t" + "\t".join("01" * 64) + "\n" for k, c, n in ((1, "a", 2), (2, "b", -1))).encode()
 UAI = b"MARKOV\n3\n2 3 2\n4\n1 0\n2 0 1\n2 2 1\n0\n\n2\n0.5 2\n6\n1 2 3 4 5 6\n6\n1 1 0 2 2 2\n1\n7\n"
 COLUMNS = b"the DT B-NP\ncat NN I-NP\r\n\nso\tRB  O\n"
+JSONL = b'{"tokens": ["a", "b"], "tags": ["O", "B-X"]}\n\n{"text": "a bc", "entities": [[2, 4, "X"]]}\n'
 CRFSUITE = b"B-NP\tw=the\tn:0.5\nO\tw\\:x\t\\\\:2\t\r\n\nI\tw=cat:1e3"
 
 
@@ -74,6 +77,7 @@ READERS: dict[str, tuple[list[bytes], Callable[[Path], Any]]] = {
     "columns": ([COLUMNS], read_columns),
     "tabs": ([b"New York\tNNP\tB\n\nin\tIN\tO\r\n  \n"], lambda path: read_columns(path, tabs=True)),
     "crfsuite": ([CRFSUITE], read_crfsuite),
+    "jsonl": ([JSONL], lambda path: parse_jsonl(read_text(path), str(path))),
     "ocr": ([OCR], read_ocr),
     "template": ([b"# c\nU00:%x[-1,0]/%x[0,1]\n\nU\nB\n"], read_template),
     "arc templates": (

@@ -39,6 +39,7 @@ def test_entities_become_phrases() -> None:
 WRONG = {
     '{"tokens": ["a"], "tags": ["O"]': "expected a JSON object",
     "[" * 100_000: "expected a JSON object",
+    '{"tokens": ["\\ud800"], "tags": ["O"]}': "surrogates not allowed",
     '["a"]': "expected tokens and tags as lists of strings, or a text and its entities",
     '{"sentence": "a"}': "expected tokens and tags as lists of strings, or a text and its entities",
     '{"tokens": ["a"], "tags": [3]}': "as lists of strings",
@@ -71,5 +72,5 @@ def test_errors_name_the_line(line: str) -> None:
 
 def test_no_object() -> None:
     """A file of blank lines is refused."""
-    with pytest.raises(DataError, match="at least one JSON object"):
+    with pytest.raises(DataError, match="expected at least one sentence"):
         parse_jsonl("\n \n", "a.jsonl")
