@@ -72,7 +72,7 @@ def test_named_and_without_labels(shell: Shell, folder: Path) -> None:
         done = shell("train", "chain", *options, "-o", "n.spz", *SHORT)
         assert done.returncode != 0
         assert message in done.stderr
-    assert "not for JSON lines" in shell("predict", "m.spz", "train.jsonl", "--shards", "2", "-o", "p{shard}").stderr
+    assert "not for pixels and JSON lines" in shell("predict", "m.spz", "train.jsonl", "--shards", "2", "-o", "p{shard}").stderr
 
 
 def test_broken_objects(shell: Shell, folder: Path) -> None:

@@ -56,7 +56,7 @@ def shards(model: ChainLabeler, asked: Asked, n: int) -> "Shards":
         raise ParameterError("--folds is for OCR data, which --shards does not cut")
     reader = _reader(model, asked)
     if reader.format in ("ocr", "jsonl"):
-        raise ParameterError("--shards is for column files and CRFsuite text, not for JSON lines and pixels")
+        raise ParameterError("--shards is for column files and CRFsuite text, not for pixels and JSON lines")
     head = head_of(asked.data, reader, asked.reading.encoding)
     refuse_running_text(head, [str(label) for label in model.classes_.tolist()])
     width = getattr(head.corpus, "n_columns", None)

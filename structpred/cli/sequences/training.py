@@ -69,7 +69,8 @@ class Run(Training[Options]):
             "--dev-folds needs --dev FILE (the same file as TRAIN, perhaps)": options.dev_folds is not None
             and options.dev is None,
             "--dev FILE and --dev-fraction exclude each other": options.dev is not None and options.dev_fraction is not None,
-            "--shards is for column files and CRFsuite text": shards and options.format in ("ocr", "jsonl"),
+            "--shards is for column files and CRFsuite text, not for pixels and JSON lines": shards
+            and options.format in ("ocr", "jsonl"),
             "--shards and --dev-fraction exclude each other: give --dev FILE": shards and options.dev_fraction is not None,
             "--patience needs --dev FILE or --dev-fraction": options.patience is not None and not self.holds_out(),
         }
