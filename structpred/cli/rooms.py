@@ -1,8 +1,9 @@
 """The kinds of models of this package: a file each in cli/kinds, and a folder of the same name with what commands do for it.
 
-The file has what is needed before a command runs, as its options. Of the folder only what the command needs is loaded:
+The file has what is needed before a command runs: Options, a child of TrainingOptions. Of the folder only what the command
+needs is loaded:
 
-training : Options and Run, children of TrainingOptions and Training.
+training : Run, a child of Training.
 results : predict, shards, words_as_data and explain, as the methods of Kind; those of them that are not there are refused.
     judged and judged_files give the Scored of `evaluate`; facts(model, header) the pairs of `described`; learnt(model, asked)
     the Learnt of `inspect`; page(model, asked, about) the page of `report`.
@@ -34,8 +35,8 @@ class Room(Kind):
 
     def training(self, values: Mapping[str, Any]) -> "Training[Any]":
         """One run of `structpred train NAME`."""
-        work = self._work("training")
-        run: Training[Any] = work.Run(work.Options(**values))
+        file = importlib.import_module(type(self).__module__)
+        run: Training[Any] = self._work("training").Run(file.Options(**values))
         run.lacks = self.lacks
         return run
 

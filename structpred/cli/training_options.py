@@ -1,11 +1,11 @@
 """The options that all `structpred train` commands share: how training goes, what is minimised, and by what."""
 
 import ast
+import copy
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -18,15 +18,71 @@ if TYPE_CHECKING:
     from structpred.core.regulariser import Regulariser
     from structpred.trainers.problem import Trainer
 
-Command = TypeVar("Command", bound=Callable[..., Any])
 _NAME = "NAME|MODULE:CLASS"
 #: those of models/settings.py that are not for linear models alone
 SURROGATES = ("margin", "slack", "log", "perturbed", "soft_margin", "sparsemap")
-#: what the shared options are if the kind of model says nothing else
-DEFAULTS: dict[str, Any] = {
-    "trainer": None, "trainer_shown": "bcfw; corrective with --surrogate slack", "C": 1.0, "max_iter": 10, "tol": 0.0,
-    "score": "score",
-}  # fmt: skip
+#: what the shared options say, and --max-iter is, if the kind of model says nothing else
+DEFAULTS: dict[str, Any] = {"trainer_shown": "bcfw; corrective with --surrogate slack", "max_iter": 10, "score": "score"}
+
+
+def _listed_trainers(lacks: Sequence[str]) -> str:
+    """The names of the trainers by what they minimise, certified ones marked."""
+    from structpred.trainers.names import trainers_without
+
+    groups: dict[str, list[str]] = {"Max-margin": [], "Log loss": [], "Mistake-driven, without -C": []}
+    for name, kind in trainers_without(lacks).items():
+        surrogate = kind.surrogates[0]()
+        by_mistakes = getattr(surrogate, "loss_weight", 1.0) == 0.0
+        group = "Mistake-driven, without -C" if by_mistakes else "Max-margin" if surrogate.piecewise_linear else "Log loss"
+        groups[group].append(name + "*" * kind.certified)
+    listed = ". ".join(f"{group}: {', '.join(names)}" for group, names in groups.items())
+    own = "With settings: bcfw,gap_sampling=True. MODULE:CLASS: a trainer of your own, whose code is run."
+    return f"{listed}. * certified: bounds of the optimum. {own}"
+
+
+def _listed_losses(lacks: Sequence[str]) -> str:
+    """The names of all losses."""
+    from structpred.objectives.names import losses
+
+    return f"What a wrong output costs, which margins are scaled by: {', '.join(losses())}; or a loss of your own."
+
+
+def _listed_regularisers(lacks: Sequence[str]) -> str:
+    """The names of all regularisers, with the trainers for those that not all trainers minimise."""
+    import numpy as np
+
+    from structpred.objectives.names import regularisers
+    from structpred.trainers.names import can_minimise, trainers_without
+
+    listed, trainers = [], trainers_without(lacks)
+    for name, kind in regularisers().items():
+        tried = kind().grouped(np.arange(3), ("a", "b"))
+        fitting = [other for other, trainer in trainers.items() if can_minimise(trainer, tried)]
+        listed.append(name if len(fitting) == len(trainers) else f"{name} (trainers: {', '.join(fitting) or 'none'})")
+    return f"What keeps weights small: {', '.join(listed)}; or one of your own. Default: l2."
+
+
+class _ListedOption(click.Option):
+    """An option whose help lists the names that there are: they are imported when the help page is shown, not before.
+
+    lacks: of `Kind.lacks`; what needs it is not listed.
+    """
+
+    lacks: Sequence[str] = ()
+
+    def __init__(self, *args: Any, listed: Callable[[Sequence[str]], str], **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.listed = listed
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        self.help = self.listed(self.lacks)
+        return super().get_help_record(ctx)
+
+
+def option(*names: str, kind: type[click.Parameter] = click.Option, **settings: Any) -> Any:
+    """A field of TrainingOptions that an option of the shell sets, with the default of that option."""
+    made = kind(list(names), **settings)
+    return field(default=settings.get("default", False if settings.get("is_flag") else None), metadata={"option": made})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,31 +92,74 @@ class TrainingOptions:
     Those that some kind does not have are there as if they were not given.
     """
 
-    data: str
-    output: str
-    trainer: str | None = None
-    surrogate: str | None = None
-    C: float
-    max_iter: int | None
-    tol: float
-    check_every: int
-    dev: str | None = None
-    patience: int | None = None
-    seed: int
-    checkpoint: str | None = None
-    resume: bool = False
-    as_json: bool
-    encoding: str
-    loss: str = "hamming"
-    regulariser: str | None = None
-    signs: str | None = None
-    strict: bool = False
-    n_jobs: int | None = None
-    on_error: str = "raise"
+    data: str = option("data", kind=click.Argument, type=InputFile(), metavar="TRAIN")
+    output: str = option("-o", "--output", required=True, metavar="MODEL", help="The model file to write.")
+    C: float = option(
+        "--C", "-C", "C", metavar="X", default=1.0, show_default=True, type=click.FloatRange(0, min_open=True),
+        help="Weight of the training loss against the regulariser; perceptron, pa and arow ignore it.",
+    )  # fmt: skip
+    max_iter: int | None = option(
+        "--max-iter", show_default="{max_iter}; 20 of n_slack, 200 of bmrm, ls_bmrm, one_slack", metavar="N",
+        type=click.IntRange(1), help="Passes over the data; lbfgs and owlqn: iterations.",
+    )  # fmt: skip
+    tol: float = option(
+        "--tol", metavar="X", default=0.0, show_default=True, type=click.FloatRange(0),
+        help="Stop when gap <= tol * primal; 0: after max-iter passes.",
+    )  # fmt: skip
+    check_every: int = option(
+        "--check-every", default=10, show_default=True, type=click.IntRange(1), metavar="N", help="Passes between certificates."
+    )
+    dev: str | None = option(
+        "--dev", type=InputFile(), metavar="FILE", help="Held-out data: the weights with the best {score} are kept."
+    )
+    patience: int | None = option(
+        "--patience", type=click.IntRange(1), metavar="N", help="Stop after N passes without a better {score} on held-out data."
+    )
+    n_jobs: int | None = option(
+        "--n-jobs", type=int, metavar="N",
+        help="Threads for passes over all data; -1: all processors. The result is the same for any number.",
+    )  # fmt: skip
+    seed: int = option(
+        "--seed", metavar="N", default=0, show_default=True, type=click.IntRange(min=0), help="Seeds the order of visits."
+    )
+    checkpoint: str | None = option(
+        "--checkpoint", metavar="FILE", help="Default: MODEL.ckpt, removed once MODEL is written; a named one is kept."
+    )
+    resume: bool = option("--resume", is_flag=True, help="Continue from the checkpoint of an interrupted run.")
+    strict: bool = option("--strict", is_flag=True, help="Exit code 3 if the gap is not proven to be within --tol.")
+    as_json: bool = option("--json", "as_json", is_flag=True, help="Events of training as JSON lines on standard output.")
+    trainer: str | None = option(
+        "--trainer", kind=_ListedOption, listed=_listed_trainers, show_default="{trainer_shown}", metavar=_NAME
+    )
+    surrogate: str | None = option(
+        "--surrogate", type=Choice(SURROGATES),
+        help="What is minimised: margin or slack (rescaling); log (a conditional random field); perturbed, soft_margin or "
+        "sparsemap (smooth losses: lbfgs, sgd, proximal, bmrm). Default: the trainer's own; sgd takes all.",
+    )  # fmt: skip
+    loss: str = option("--loss", kind=_ListedOption, listed=_listed_losses, default="hamming", show_default=True, metavar=_NAME)
+    regulariser: str | None = option("--regulariser", kind=_ListedOption, listed=_listed_regularisers, metavar=_NAME)
+    signs: str | None = option(
+        "--signs", metavar="FILE",
+        help="Weights that must not be negative (+), or not positive (-): lines such as 'word=Mr -> PERSON +'; *: any text.",
+    )  # fmt: skip
+    store: str | None = option(
+        "--store", metavar="FOLDER",
+        help="With --shards: where the state of a run is kept, which all workers must see. Default: MODEL.ckpt.store.",
+    )  # fmt: skip
+    store_every: int | None = option(
+        "--store-every", type=click.IntRange(1), metavar="N",
+        help="With --shards: what bcfw and oeg keep of each shard goes to the store in every N-th round. Default: 1.",
+    )  # fmt: skip
     shards: int | None = None
     scheduler: str | None = None
-    store: str | None = None
-    store_every: int | None = None
+    on_error: Literal["raise", "skip"] = "raise"
+    encoding: str = "utf-8"
+
+    @classmethod
+    def own(cls) -> list[click.Option]:
+        """The options that a kind of model adds."""
+        shared = {one.name for one in fields(TrainingOptions)}
+        return [one.metadata["option"] for one in fields(cls) if one.metadata and one.name not in shared]
 
     @property
     def checkpoint_path(self) -> Path:
@@ -95,105 +194,28 @@ def add_training_options(
     given: other defaults; `score` is what the weights are chosen by on --dev. without: options that the kind does not have.
     lacks: of `Kind.lacks`; trainers that need it are not listed.
     """
-    defaults = {**DEFAULTS, **given}
-    positive = click.FloatRange(0, min_open=True)
-    shared = [
-        click.Argument(["data"], type=InputFile(), metavar="TRAIN"),
-        click.Option(["-o", "--output"], required=True, metavar="MODEL", help="The model file to write."),
-        click.Option(
-            ["--C", "-C", "C"], metavar="X", default=defaults["C"], show_default=True, type=positive,
-            help="Weight of the training loss against the regulariser; perceptron, pa and arow ignore it.",
-        ),
-        click.Option(
-            ["--max-iter"], show_default=f"{defaults['max_iter']}; 20 of n_slack, 200 of bmrm, ls_bmrm, one_slack", metavar="N",
-            type=click.IntRange(1), help="Passes over the data; lbfgs and owlqn: iterations.",
-        ),
-        click.Option(
-            ["--tol"], metavar="X", default=defaults["tol"], show_default=True, type=click.FloatRange(0),
-            help="Stop when gap <= tol * primal; 0: after max-iter passes.",
-        ),
-        click.Option(
-            ["--check-every"], default=10, show_default=True, type=click.IntRange(1), metavar="N",
-            help="Passes between certificates.",
-        ),
-        click.Option(
-            ["--dev"], type=InputFile(), metavar="FILE",
-            help=f"Held-out data: the weights with the best {defaults['score']} are kept.",
-        ),
-        click.Option(
-            ["--patience"], type=click.IntRange(1), metavar="N",
-            help=f"Stop after N passes without a better {defaults['score']} on held-out data.",
-        ),
-        click.Option(
-            ["--n-jobs"], type=int, metavar="N",
-            help="Threads for passes over all data; -1: all processors. The result is the same for any number.",
-        ),
-        click.Option(
-            ["--seed"], metavar="N", default=0, show_default=True, type=click.IntRange(min=0), help="Seeds the order of visits."
-        ),
-        click.Option(
-            ["--checkpoint"], metavar="FILE", help="Default: MODEL.ckpt, removed once MODEL is written; a named one is kept."
-        ),
-        click.Option(["--resume"], is_flag=True, help="Continue from the checkpoint of an interrupted run."),
-        click.Option(["--strict"], is_flag=True, help="Exit code 3 if the gap is not proven to be within --tol."),
-        click.Option(["--json", "as_json"], is_flag=True, help="Events of training as JSON lines on standard output."),
-        click.Option(
-            ["--store"], metavar="FOLDER",
-            help="With --shards: where the state of a run is kept, which all workers must see. Default: MODEL.ckpt.store.",
-        ),
-        click.Option(
-            ["--store-every"], type=click.IntRange(1), metavar="N",
-            help="With --shards: what bcfw and oeg keep of each shard goes to the store in every N-th round. Default: 1.",
-        ),
-    ]  # fmt: skip
-    own = command.params
+    own, defaults = command.params, {**DEFAULTS, **given}
     command.params = []
-    trainer = trainer_options(defaults["trainer"], defaults["trainer_shown"], lacks)
-    for decorate in (general_options, encoding_option, on_error_option, trainer, shard_options("TRAIN", "train on together")):
+    for decorate in (general_options, encoding_option, on_error_option, shard_options("TRAIN", "train on together")):
         decorate(command)
+    shared = [_of_kind(one.metadata["option"], defaults, lacks) for one in fields(TrainingOptions) if one.metadata]
     general = [option for option in [*shared, *command.params[::-1]] if option.name not in without]
     command.params = [*general[:2], *own, *general[2:]]
     return command
 
 
-class _ListedOption(click.Option):
-    """An option whose help lists the names that there are: they are imported when the help page is shown, not before."""
-
-    def __init__(self, *args: Any, listed: Callable[[], str], **settings: Any) -> None:
-        super().__init__(*args, **settings)
-        self.listed = listed
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        self.help = self.listed()
-        return super().get_help_record(ctx)
-
-
-def trainer_options(default: str | None, shown: str | bool, lacks: Sequence[str]) -> Callable[[Command], Command]:
-    """--trainer, with the default of the command and how it is shown, --surrogate, --loss, --regulariser and --signs."""
-    named = partial(_listed_trainers, lacks)
-    options = (
-        click.option("--trainer", cls=_ListedOption, listed=named, default=default, show_default=shown, metavar=_NAME),
-        click.option(
-            "--surrogate",
-            type=Choice(SURROGATES),
-            help="What is minimised: margin or slack (rescaling); log (a conditional random field); perturbed, soft_margin or "
-            "sparsemap (smooth losses: lbfgs, sgd, proximal, bmrm). Default: the trainer's own; sgd takes all.",
-        ),
-        click.option("--loss", cls=_ListedOption, listed=_listed_losses, default="hamming", show_default=True, metavar=_NAME),
-        click.option("--regulariser", cls=_ListedOption, listed=partial(_listed_regularisers, lacks), metavar=_NAME),
-        click.option(
-            "--signs",
-            metavar="FILE",
-            help="Weights that must not be negative (+), or not positive (-): lines such as 'word=Mr -> PERSON +'; *: any text.",
-        ),
-    )
-
-    def decorate(command: Command) -> Command:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return decorate
+def _of_kind(option: click.Parameter, defaults: Mapping[str, Any], lacks: Sequence[str]) -> click.Parameter:
+    """A shared option with the defaults of a kind, also in its help."""
+    own = copy.copy(option)
+    if isinstance(own, click.Option):
+        own.help = own.help and own.help.format(**defaults)
+        if isinstance(own.show_default, str):
+            own.show_default = own.show_default.format(**defaults)
+    if own.name in ("trainer", "C", "tol"):
+        own.default = defaults.get(own.name, own.default)
+    if isinstance(own, _ListedOption):
+        own.lacks = lacks
+    return own
 
 
 def trainer_of(name: str | None) -> "str | Trainer | None":
@@ -280,40 +302,3 @@ def check_objective(
         raise ParameterError(str(error)) from None  # two options that do not go together, not a fault of the data
     if strict and not minimiser.certifies(minimised):
         raise ParameterError(f"--strict needs a trainer with a certificate; {trainer} has none")
-
-
-def _listed_trainers(lacks: Sequence[str]) -> str:
-    """The names of the trainers by what they minimise, certified ones marked."""
-    from structpred.trainers.names import trainers_without
-
-    groups: dict[str, list[str]] = {"Max-margin": [], "Log loss": [], "Mistake-driven, without -C": []}
-    for name, kind in trainers_without(lacks).items():
-        surrogate = kind.surrogates[0]()
-        by_mistakes = getattr(surrogate, "loss_weight", 1.0) == 0.0
-        group = "Mistake-driven, without -C" if by_mistakes else "Max-margin" if surrogate.piecewise_linear else "Log loss"
-        groups[group].append(name + "*" * kind.certified)
-    listed = ". ".join(f"{group}: {', '.join(names)}" for group, names in groups.items())
-    own = "With settings: bcfw,gap_sampling=True. MODULE:CLASS: a trainer of your own, whose code is run."
-    return f"{listed}. * certified: bounds of the optimum. {own}"
-
-
-def _listed_losses() -> str:
-    """The names of all losses."""
-    from structpred.objectives.names import losses
-
-    return f"What a wrong output costs, which margins are scaled by: {', '.join(losses())}; or a loss of your own."
-
-
-def _listed_regularisers(lacks: Sequence[str]) -> str:
-    """The names of all regularisers, with the trainers for those that not all trainers minimise."""
-    import numpy as np
-
-    from structpred.objectives.names import regularisers
-    from structpred.trainers.names import can_minimise, trainers_without
-
-    listed, trainers = [], trainers_without(lacks)
-    for name, kind in regularisers().items():
-        tried = kind().grouped(np.arange(3), ("a", "b"))
-        fitting = [other for other, trainer in trainers.items() if can_minimise(trainer, tried)]
-        listed.append(name if len(fitting) == len(trainers) else f"{name} (trainers: {', '.join(fitting) or 'none'})")
-    return f"What keeps weights small: {', '.join(listed)}; or one of your own. Default: l2."

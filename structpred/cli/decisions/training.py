@@ -1,25 +1,14 @@
 """What `structpred train decision` does with an oracle and a reader."""
 
-from dataclasses import dataclass
 from typing import Any
 
+from structpred.cli.kinds.decisions import Options
 from structpred.cli.own_code import made
 from structpred.cli.structures.data import read
 from structpred.cli.training import Training
-from structpred.cli.training_options import TrainingOptions, trainer_of
+from structpred.cli.training_options import trainer_of
 from structpred.core.oracle import Oracle
 from structpred.models import DecisionModel
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options(TrainingOptions):
-    """The options of `train decision`, under their own names."""
-
-    oracle: str
-    reader: str
-    criterion: str
-    minimiser: str
-    maximise: bool
 
 
 class Run(Training[Options]):

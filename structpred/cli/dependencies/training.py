@@ -3,7 +3,6 @@
 import logging
 import math
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -11,38 +10,20 @@ import numpy as np
 
 from structpred.cli.dependencies.data import read, shards_of
 from structpred.cli.dependencies.evaluation import judge_model
+from structpred.cli.kinds.dependencies import Options
 from structpred.cli.options import Reading
 from structpred.cli.training import Training, stage_facts, tell_stage
-from structpred.cli.training_options import TrainingOptions
 from structpred.errors import DataError
 from structpred.evaluation import CONLL07, UD, ParsingScores
 from structpred.io.templates.arc_template_sets import conjunction_family, read_arc_templates
 from structpred.io.text import source_name
 from structpred.io.treebanks.formats import CONLL_U
-from structpred.io.treebanks.reader import OnError
 from structpred.io.treebanks.treebank import Treebank
 from structpred.models.parser.parser import DependencyParser
 from structpred.models.parser.relations import relations_checkpoint
 from structpred.models.parser.sentences import check_columns
 
 log = logging.getLogger("structpred.cli")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options(TrainingOptions):
-    """The options of `train parser`, under their own names."""
-
-    format: str | None
-    label_C: float
-    projective: bool | None
-    multi_root: bool
-    prune: int | None
-    unlabelled: bool
-    max_bits: int
-    templates: str | None
-    attributes: str | None
-    conjunctions: bool
-    on_error: OnError = "raise"
 
 
 class Run(Training[Options]):

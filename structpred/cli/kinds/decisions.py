@@ -1,24 +1,28 @@
 """Decision models (predict, then optimise) in the shell: an oracle and a reader, both named as MODULE:NAME."""
 
+from dataclasses import dataclass
 from typing import ClassVar
 
-import click
-
-from structpred.cli.kinds.structures import ORACLE, READER, REQUIRED
+from structpred.cli.kinds.structures import ORACLE, READER, required
 from structpred.cli.rooms import Room
+from structpred.cli.training_options import TrainingOptions, option
 
-_TRAIN = [
-    *REQUIRED,
-    click.Option(
-        ["--loss", "criterion"], default="spo+", show_default=True, metavar="NAME",
+
+@dataclass(frozen=True, kw_only=True)
+class Options(TrainingOptions):
+    """The options of `train decision`, under their own names."""
+
+    oracle: str = required(ORACLE)
+    reader: str = required(READER)
+    criterion: str = option(
+        "--loss", "criterion", default="spo+", show_default=True, metavar="NAME",
         help="What predicted costs are trained for: spo+, perturbed, pg, hinge, ..., a loss over part scores.",
-    ),
-    click.Option(
-        ["--trainer", "minimiser"], default="adam", show_default=True, metavar="NAME|MODULE:CLASS",
+    )  # fmt: skip
+    minimiser: str = option(
+        "--trainer", "minimiser", default="adam", show_default=True, metavar="NAME|MODULE:CLASS",
         help="adam: any loss. bcfw, one_slack, ...: spo+ and hinge, with a certificate. lbfgs, sgd, ...: smooth losses.",
-    ),
-    click.Option(["--maximise"], is_flag=True, help="The reader gives values, which are maximised, in place of costs."),
-]  # fmt: skip
+    )  # fmt: skip
+    maximise: bool = option("--maximise", is_flag=True, help="The reader gives values, which are maximised, in place of costs.")
 
 
 class DecisionModels(Room):
@@ -37,7 +41,7 @@ class DecisionModels(Room):
     plural = "decision models"
     estimators = ("DecisionModel",)
     options: ClassVar = {
-        "train": _TRAIN,
+        "train": Options.own(),
         **{command: [ORACLE, READER] for command in ("predict", "evaluate", "explain", "report")},
         "inspect": [ORACLE],
     }

@@ -1,5 +1,6 @@
 """Dependency parsers (DependencyParser) in the shell."""
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import click
@@ -7,42 +8,12 @@ import click
 from structpred.cli.options import TREEBANK_FORMATS, InputFile, auto_or
 from structpred.cli.rooms import Room
 from structpred.cli.suggestions import Choice
+from structpred.cli.training_options import TrainingOptions, option
 
 _RULES = click.Option(
     ["--rules"], type=Choice(("ud", "conllx", "conll07", "conll07-p")), default="ud", show_default=True,
     help="Parsers: which words are scored and when a relation is right; conll07-p leaves punctuation out.",
 )  # fmt: skip
-_TRAIN = [
-    click.Option(["--format"], **auto_or(TREEBANK_FORMATS), help="Format of the data; auto: what the lines show."),
-    click.Option(
-        ["--label-C", "label_C"], metavar="X", default=0.02, show_default=True, type=click.FloatRange(0, min_open=True),
-        help="The same as -C, for relations.",
-    ),
-    click.Option(
-        ["--projective/--non-projective", "projective"], default=None,
-        help="Only trees without crossing arcs, or any. Default: projective if less than one arc in a hundred crosses another.",
-    ),
-    click.Option(
-        ["--multi-root"], is_flag=True, help="Any number of words may depend on the root; without this exactly one does."
-    ),
-    click.Option(
-        ["--prune"], type=click.IntRange(1), metavar="K",
-        help="Keep the K heads of each word that a cheap first model scores highest.",
-    ),
-    click.Option(["--unlabelled"], is_flag=True, help="Heads only, no relations."),
-    click.Option(
-        ["--max-bits"], default=18, show_default=True, type=click.IntRange(6, 28), metavar="N",
-        help="A template has at most 2**N weights; features that share one are added up.",
-    ),
-    click.Option(
-        ["--templates"], metavar="FILE", help="Your own arc templates, one per line (h.upos m.upos | distance), # comments."
-    ),
-    click.Option(
-        ["--attributes"], metavar="NAMES",
-        help="What templates may look at, and parsed data must have: some of form,lemma,upos,xpos,feats. Default: all of TRAIN.",
-    ),
-    click.Option(["--conjunctions"], is_flag=True, help="The family of 507 conjunctions in place of the default templates."),
-]  # fmt: skip
 _PREDICT = [
     click.Option(
         ["--projective/--non-projective", "projective"], default=None,
@@ -64,6 +35,43 @@ _EVALUATE = [
 ]  # fmt: skip
 
 
+@dataclass(frozen=True, kw_only=True)
+class Options(TrainingOptions):
+    """The options of `train parser`, under their own names."""
+
+    format: str | None = option("--format", **auto_or(TREEBANK_FORMATS), help="Format of the data; auto: what the lines show.")
+    label_C: float = option(
+        "--label-C", "label_C", metavar="X", default=0.02, show_default=True, type=click.FloatRange(0, min_open=True),
+        help="The same as -C, for relations.",
+    )  # fmt: skip
+    projective: bool | None = option(
+        "--projective/--non-projective", "projective", default=None,
+        help="Only trees without crossing arcs, or any. Default: projective if less than one arc in a hundred crosses another.",
+    )  # fmt: skip
+    multi_root: bool = option(
+        "--multi-root", is_flag=True, help="Any number of words may depend on the root; without this exactly one does."
+    )
+    prune: int | None = option(
+        "--prune", type=click.IntRange(1), metavar="K",
+        help="Keep the K heads of each word that a cheap first model scores highest.",
+    )  # fmt: skip
+    unlabelled: bool = option("--unlabelled", is_flag=True, help="Heads only, no relations.")
+    max_bits: int = option(
+        "--max-bits", default=18, show_default=True, type=click.IntRange(6, 28), metavar="N",
+        help="A template has at most 2**N weights; features that share one are added up.",
+    )  # fmt: skip
+    templates: str | None = option(
+        "--templates", metavar="FILE", help="Your own arc templates, one per line (h.upos m.upos | distance), # comments."
+    )
+    attributes: str | None = option(
+        "--attributes", metavar="NAMES",
+        help="What templates may look at, and parsed data must have: some of form,lemma,upos,xpos,feats. Default: all of TRAIN.",
+    )  # fmt: skip
+    conjunctions: bool = option(
+        "--conjunctions", is_flag=True, help="The family of 507 conjunctions in place of the default templates."
+    )
+
+
 class Dependencies(Room):
     """Train a dependency parser on the treebank TRAIN: first the heads, all of a sentence together, then the relations.
 
@@ -82,7 +90,7 @@ class Dependencies(Room):
     plural = "parsers"
     estimators = ("DependencyParser",)
     options: ClassVar = {
-        "train": _TRAIN, "predict": _PREDICT, "evaluate": _EVALUATE, "report": [_RULES],
+        "train": Options.own(), "predict": _PREDICT, "evaluate": _EVALUATE, "report": [_RULES],
         "explain": [
             click.Option(
                 ["--word"], type=click.IntRange(1), metavar="N",
@@ -91,7 +99,7 @@ class Dependencies(Room):
         ],
     }  # fmt: skip
     refuses: ClassVar = {"train": ("strict",), "inspect": ("label",), "report": ("top",)}
-    defaults: ClassVar = {"trainer": "mira", "C": 0.01, "score": "UAS"}
+    defaults: ClassVar = {"trainer": "mira", "trainer_shown": "mira", "C": 0.01, "score": "UAS"}
     one_value = ("format", "label_C")
     in_tuning: ClassVar = {"unlabelled": True}  # UAS decides, in which relations have no part
     sample = ("data.conllu", "1\tcats\t_\tNOUN\t_\t_\t2\tnsubj\t_\t_\n2\tsleep\t_\tVERB\t_\t_\t0\troot\t_\t_\n\n", ())

@@ -1,5 +1,6 @@
 """Multi-label models (MultiLabelMRF, HierarchicalMultiLabel) in the shell."""
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import click
@@ -7,6 +8,7 @@ import click
 from structpred.cli.options import LABEL_FORMATS, auto_or
 from structpred.cli.rooms import Room
 from structpred.cli.suggestions import Choice
+from structpred.cli.training_options import TrainingOptions, option
 
 
 class Edges(click.ParamType[str | int]):
@@ -24,39 +26,43 @@ class Edges(click.ParamType[str | int]):
         return int(text)
 
 
-_TRAIN = [
-    click.Option(["--format"], **auto_or(LABEL_FORMATS), help="Format of the data; auto: what name and contents show."),
-    click.Option(
-        ["--labels"], metavar="XML|N",
+@dataclass(frozen=True, kw_only=True)
+class Options(TrainingOptions):
+    """The options of `train multilabel`, under their own names."""
+
+    format: str | None = option(
+        "--format", **auto_or(LABEL_FORMATS), help="Format of the data; auto: what name and contents show."
+    )
+    labels: str | None = option(
+        "--labels", metavar="XML|N",
         help="ARFF: the file that names the labels, or the last N attributes (-N: the first). Default: the XML next to TRAIN.",
-    ),
-    click.Option(["--zero-based"], is_flag=True, help="LIBSVM: feature numbers begin at 0."),
-    click.Option(
-        ["--hierarchy"], metavar="FILE",
+    )  # fmt: skip
+    zero_based: bool = option("--zero-based", is_flag=True, help="LIBSVM: feature numbers begin at 0.")
+    hierarchy: str | None = option(
+        "--hierarchy", metavar="FILE",
         help="One edge per line, parent and child: a label is on only if its parents are. CLUS data bring their own.",
-    ),
-    click.Option(
-        ["--label-weights"], type=Choice(("uniform", "depth", "sibling")), default="uniform", show_default=True,
+    )  # fmt: skip
+    label_weights: str = option(
+        "--label-weights", type=Choice(("uniform", "depth", "sibling")), default="uniform", show_default=True,
         help="With a hierarchy: the loss of a wrong label; depth: 0.75 to the power of its depth; sibling: split among children.",
-    ),
-    click.Option(
-        ["--require"], type=Choice(("auto", "path", "leaf", "none")), default="auto", show_default=True,
+    )  # fmt: skip
+    require: str = option(
+        "--require", type=Choice(("auto", "path", "leaf", "none")), default="auto", show_default=True,
         help="With a hierarchy: what sets are, besides closed. path: one path from a root to a leaf; leaf: some leaf is on, in "
         "prediction; auto: the strictest that all of TRAIN is.",
-    ),
-    click.Option(
-        ["--edges"], type=Edges(), metavar="WHICH",
+    )  # fmt: skip
+    edges: str | int | None = option(
+        "--edges", type=Edges(), metavar="WHICH",
         help="Pairs of labels with weights of their own: complete, tree (the strongest correlations without a cycle), none, or "
         "the N most strongly correlated. Default: complete up to 16 labels, tree above.",
-    ),
-    click.Option(
-        ["--bias"], metavar="X", default=1.0, show_default=True, type=click.FloatRange(0), help="A constant feature; 0: none."
-    ),
-    click.Option(
-        ["--scale"], type=Choice(("standard", "maxabs")),
+    )  # fmt: skip
+    bias: float = option(
+        "--bias", metavar="X", default=1.0, show_default=True, type=click.FloatRange(0), help="A constant feature; 0: none."
+    )
+    scale: str | None = option(
+        "--scale", type=Choice(("standard", "maxabs")),
         help="Scale each feature: to mean 0 and variance 1, or to the largest absolute value 1 (zeros stay zeros).",
-    ),
-]  # fmt: skip
+    )  # fmt: skip
 
 
 class LabelSets(Room):
@@ -76,7 +82,7 @@ class LabelSets(Room):
     plural = "multi-label models"
     estimators = ("MultiLabelMRF", "HierarchicalMultiLabel")
     options: ClassVar = {
-        "train": _TRAIN,
+        "train": Options.own(),
         "explain": [click.Option(["--label"], metavar="LABEL", help="Multi-label models: why is this label on, or off?")],
     }
     refuses: ClassVar = {

@@ -1,16 +1,25 @@
 """Pipelines from words to trees (ParsingPipeline) in the shell."""
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import click
 
+from structpred.cli.kinds import dependencies
 from structpred.cli.kinds.dependencies import Dependencies
 from structpred.cli.rooms import Room
+from structpred.cli.training_options import option
 
-_JACKKNIFE = click.Option(
-    ["--jackknife"], default=10, show_default=True, type=click.IntRange(2), metavar="K",
-    help="Parts of TRAIN: the parser learns from the tags that a tagger of the other parts gives to each.",
-)  # fmt: skip
+
+@dataclass(frozen=True, kw_only=True)
+class Options(dependencies.Options):
+    """The options of `train pipeline`, under their own names. attributes: what running text has, after the tagger."""
+
+    attributes: str | None = "form,upos"
+    jackknife: int = option(
+        "--jackknife", default=10, show_default=True, type=click.IntRange(2), metavar="K",
+        help="Parts of TRAIN: the parser learns from the tags that a tagger of the other parts gives to each.",
+    )  # fmt: skip
 
 
 class Pipelines(Room):
@@ -29,10 +38,7 @@ class Pipelines(Room):
     summary = "Train a tagger and a parser, for running text."
     plural = "pipelines"
     estimators = ("ParsingPipeline",)
-    options: ClassVar = {
-        **Dependencies.options,
-        "train": [_JACKKNIFE, *(option for option in Dependencies.options["train"] if option.name != "attributes")],
-    }
+    options: ClassVar = {**Dependencies.options, "train": Options.own()}
     refuses: ClassVar = {**Dependencies.refuses, "train": ("strict", "shards", "scheduler", "store", "store_every")}
     defaults = Dependencies.defaults
     one_value = (*Dependencies.one_value, "jackknife")

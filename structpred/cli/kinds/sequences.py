@@ -1,6 +1,7 @@
 """Sequence labellers (ChainLabeler) in the shell."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import click
@@ -8,56 +9,13 @@ import click
 from structpred.cli.options import FORMATS, Folds, InputFile
 from structpred.cli.rooms import Room
 from structpred.cli.suggestions import Choice
+from structpred.cli.training_options import TrainingOptions, option
 
 _LABEL_COLUMN = click.Option(
     ["--label-column"], type=int, metavar="N",
     help="Sequences: column of the labels, from 0; negative: from the end. Default: as in training.",
 )  # fmt: skip
 _FOLDS = click.Option(["--folds", "--fold", "folds"], type=Folds(), help="Only these folds of OCR data: 0, 1-9 or 0,3,5-7.")
-_TRAIN = [
-    click.Option(
-        ["--format"], type=Choice(("auto", *FORMATS)), default="auto", show_default=True,
-        help="Format of the data; auto: what the first lines show.",
-    ),
-    click.Option(
-        ["--template"], metavar="NAME|FILE", default="auto", show_default=True,
-        help="Features of column files: chunking, ner, pos, or a CRF++ template file; auto: what fits columns and labels.",
-    ),
-    click.Option(
-        ["--label-column"], type=int, default=-1, show_default=True, metavar="N",
-        help="Column of the labels, from 0; -1 is the last.",
-    ),
-    click.Option(
-        ["--folds", "--fold", "folds"], type=Folds(), help="Train on these folds of OCR data only: 0, 1-9 or 0,3,5-7."
-    ),
-    click.Option(
-        ["--constraints"], type=Choice(("iob2", "iobes")),
-        help="Only tag sequences that are valid under this scheme, kept in MODEL.",
-    ),
-    click.Option(
-        ["--missing"], default="_", show_default=True, metavar="TEXT",
-        help="The label of tokens whose label is not known; '' for none.",
-    ),
-    click.Option(
-        ["--min-count"], default=1, show_default=True, type=click.IntRange(1), metavar="N", help="Leave out rarer features."
-    ),
-    click.Option(
-        ["--n-bits"], type=click.IntRange(1, 30), metavar="N", help="Hash features into 2**N ids; no names are kept."
-    ),
-    click.Option(
-        ["--fit-intercept/--no-intercept"], default=True, show_default=True,
-        help="Pixels: a constant feature beside them; named features never have one.",
-    ),
-    click.Option(
-        ["--dev-fraction"], metavar="X", type=click.FloatRange(0, 1, min_open=True, max_open=True),
-        help="Hold out this share of the sequences in TRAIN, drawn by --seed, in place of --dev.",
-    ),
-    click.Option(["--dev-folds", "--dev-fold", "dev_folds"], type=Folds(), help="Only these folds of OCR data in --dev."),
-    click.Option(
-        ["--dev-metric"], type=Choice(("auto", "token_accuracy", "f1")), default="auto", show_default=True,
-        help="Score that selects the weights to keep; auto: f1, of phrases, where labels follow a scheme (B-X, I-X).",
-    ),
-]  # fmt: skip
 _EVALUATE = [
     click.Option(
         ["--pred"], type=InputFile(), metavar="FILE",
@@ -70,6 +28,56 @@ _EVALUATE = [
     click.Option(["--per-label"], is_flag=True, help="Sequences: also print precision and recall of each label."),
     click.Option(["--most-confused"], is_flag=True, help="Sequences: also print the most frequent confusions, with examples."),
 ]  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(TrainingOptions):
+    """The options of `train chain`, under their own names."""
+
+    format: str = option(
+        "--format", type=Choice(("auto", *FORMATS)), default="auto", show_default=True,
+        help="Format of the data; auto: what the first lines show.",
+    )  # fmt: skip
+    template: str | None = option(
+        "--template", metavar="NAME|FILE", default="auto", show_default=True,
+        help="Features of column files: chunking, ner, pos, or a CRF++ template file; auto: what fits columns and labels.",
+    )  # fmt: skip
+    label_column: int = option(
+        "--label-column", type=int, default=-1, show_default=True, metavar="N",
+        help="Column of the labels, from 0; -1 is the last.",
+    )  # fmt: skip
+    folds: tuple[int, ...] | None = option(
+        "--folds", "--fold", "folds", type=Folds(), help="Train on these folds of OCR data only: 0, 1-9 or 0,3,5-7."
+    )
+    constraints: str | None = option(
+        "--constraints", type=Choice(("iob2", "iobes")),
+        help="Only tag sequences that are valid under this scheme, kept in MODEL.",
+    )  # fmt: skip
+    missing: str = option(
+        "--missing", default="_", show_default=True, metavar="TEXT",
+        help="The label of tokens whose label is not known; '' for none.",
+    )  # fmt: skip
+    min_count: int = option(
+        "--min-count", default=1, show_default=True, type=click.IntRange(1), metavar="N", help="Leave out rarer features."
+    )
+    n_bits: int | None = option(
+        "--n-bits", type=click.IntRange(1, 30), metavar="N", help="Hash features into 2**N ids; no names are kept."
+    )
+    fit_intercept: bool = option(
+        "--fit-intercept/--no-intercept", default=True, show_default=True,
+        help="Pixels: a constant feature beside them; named features never have one.",
+    )  # fmt: skip
+    dev_fraction: float | None = option(
+        "--dev-fraction", metavar="X", type=click.FloatRange(0, 1, min_open=True, max_open=True),
+        help="Hold out this share of the sequences in TRAIN, drawn by --seed, in place of --dev.",
+    )  # fmt: skip
+    dev_folds: tuple[int, ...] | None = option(
+        "--dev-folds", "--dev-fold", "dev_folds", type=Folds(), help="Only these folds of OCR data in --dev."
+    )
+    dev_metric: str = option(
+        "--dev-metric", type=Choice(("auto", "token_accuracy", "f1")), default="auto", show_default=True,
+        help="Score that selects the weights to keep; auto: f1, of phrases, where labels follow a scheme (B-X, I-X).",
+    )  # fmt: skip
 
 
 class Sequences(Room):
@@ -90,7 +98,7 @@ class Sequences(Room):
     estimators = ("ChainLabeler", "KernelChainLabeler", "GaussianProcessLabeler")
     defaults: ClassVar = {"C": 0.3}
     options: ClassVar = {
-        "train": _TRAIN,
+        "train": Options.own(),
         "predict": [_LABEL_COLUMN, _FOLDS],
         "evaluate": [*_EVALUATE, _LABEL_COLUMN, _FOLDS],
         "inspect": [click.Option(["--picture"], metavar="FILE", help="Sequences: draw the transitions, too: a .png or .svg.")],

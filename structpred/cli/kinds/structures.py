@@ -1,11 +1,13 @@
 """Structures of a user's own (StructuredPredictor) in the shell: an oracle and a reader, both named as MODULE:NAME."""
 
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import click
 
 from structpred.cli.rooms import Room
 from structpred.cli.suggestions import Choice
+from structpred.cli.training_options import TrainingOptions, option
 
 ORACLE = click.Option(
     ["--oracle"], metavar="MODULE:CLASS",
@@ -16,16 +18,23 @@ READER = click.Option(
     help="Structures, decisions: your function that reads DATA; its code is run. It gets the name of the file and gives (X, y), "
     "y None where the labels, or costs, are not known.",
 )  # fmt: skip
-REQUIRED = [
-    click.Option(
-        option.opts, metavar=option.metavar, help=str(option.help).removeprefix("Structures, decisions: "), required=True
-    )
-    for option in (ORACLE, READER)
-]
-_SCORING = click.Option(
-    ["--scoring"], type=Choice(("labels", "parts", "exact", "loss")),
-    help="What is measured on held-out data; default: 1 less the loss by the size of the true outputs.",
-)  # fmt: skip
+
+
+def required(code: click.Option) -> Any:
+    """The same option of training, which needs it."""
+    return option(*code.opts, metavar=code.metavar, help=str(code.help).removeprefix("Structures, decisions: "), required=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(TrainingOptions):
+    """The options of `train structure`, under their own names."""
+
+    oracle: str = required(ORACLE)
+    reader: str = required(READER)
+    scoring: str | None = option(
+        "--scoring", type=Choice(("labels", "parts", "exact", "loss")),
+        help="What is measured on held-out data; default: 1 less the loss by the size of the true outputs.",
+    )  # fmt: skip
 
 
 class Structures(Room):
@@ -45,7 +54,7 @@ class Structures(Room):
     plural = "structures of your own"
     estimators = ("StructuredPredictor",)
     options: ClassVar = {
-        "train": [*REQUIRED, _SCORING],
+        "train": Options.own(),
         **{command: [ORACLE, READER] for command in ("predict", "evaluate", "explain", "report")},
         "inspect": [ORACLE],
     }

@@ -3,13 +3,12 @@
 import logging
 import math
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from structpred.cli.kinds.label_sets import Options
 from structpred.cli.label_sets.shards import shards_to_learn
 from structpred.cli.training import Training
-from structpred.cli.training_options import TrainingOptions
 from structpred.errors import ParameterError
 from structpred.io.multilabel.by_format import Reading, Source, read_examples, read_training
 from structpred.io.multilabel.data import MultiLabelData
@@ -19,21 +18,6 @@ from structpred.models.fields.multilabel import HierarchicalMultiLabel, MultiLab
 log = logging.getLogger("structpred.cli")
 
 Model = MultiLabelMRF | HierarchicalMultiLabel
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options(TrainingOptions):
-    """The options of `train multilabel`, under their own names."""
-
-    format: str | None
-    labels: str | None
-    zero_based: bool
-    hierarchy: str | None
-    label_weights: str
-    require: str
-    edges: str | int | None
-    bias: float
-    scale: str | None
 
 
 class Run(Training[Options]):

@@ -1,18 +1,9 @@
 """What `structpred train pipeline` does: the taggers first, then what `train parser` does."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from structpred.cli.dependencies import training as parsers
 from structpred.models.pipeline import ParsingPipeline
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options(parsers.Options):
-    """The options of `train pipeline`, under their own names."""
-
-    jackknife: int
-    attributes: str | None = "form,upos"
 
 
 class Run(parsers.Run):

@@ -4,14 +4,14 @@ import logging
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from structpred.cli.kinds.sequences import Options
 from structpred.cli.sequences.data import Data, Reader, head_of, read_data, shards_of
 from structpred.cli.training import Training
-from structpred.cli.training_options import TrainingOptions
 from structpred.core.types import Integers
 from structpred.errors import DataError, ParameterError
 from structpred.evaluation.model_selection import sequence_score
@@ -22,24 +22,6 @@ from structpred.io.text import split_lines
 from structpred.models import ChainLabeler
 
 log = logging.getLogger("structpred.cli")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options(TrainingOptions):
-    """The options of `train chain`, under their own names."""
-
-    format: str
-    template: str | None
-    label_column: int
-    folds: tuple[int, ...] | None
-    constraints: str | None
-    missing: str
-    min_count: int
-    n_bits: int | None
-    fit_intercept: bool
-    dev_fraction: float | None
-    dev_folds: tuple[int, ...] | None
-    dev_metric: str
 
 
 class Run(Training[Options]):

@@ -1,23 +1,13 @@
 """What `structpred train structure` does with an oracle and a reader of the user's own."""
 
-from dataclasses import dataclass
 from typing import Any
 
+from structpred.cli.kinds.structures import Options
 from structpred.cli.own_code import made
 from structpred.cli.structures.data import read
 from structpred.cli.training import Training
-from structpred.cli.training_options import TrainingOptions
 from structpred.core.oracle import Oracle
 from structpred.models import StructuredPredictor
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options(TrainingOptions):
-    """The options of `train structure`, under their own names."""
-
-    oracle: str
-    reader: str
-    scoring: str | None
 
 
 class Run(Training[Options]):
