@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from structpred.cli.options import FORMATS, Folds, InputFile, encoding_option, general_options, on_error_option
-from structpred.cli.suggestions import Choice
+from structpred.cli.kinds.sequences import Sequences
+from structpred.cli.options import Folds, InputFile
+from structpred.cli.train import train_command
 from structpred.cli.training_options import resolved_passes, trainer_of
 
 if TYPE_CHECKING:
     from structpred.evaluation.curves import LearningCurve
 
 log = logging.getLogger("structpred.cli")
+#: the options that are those of `train chain`, beside those that every command has
+_ALIKE = ("format", "template", "label_column", "folds", "trainer", "C", "max_iter", "min_count", "on_error", "encoding")
 
 
 class Numbers(click.ParamType[tuple[float, ...]]):
@@ -38,24 +41,11 @@ class Numbers(click.ParamType[tuple[float, ...]]):
     "--test", "--dev", "test", type=InputFile(), required=True, metavar="FILE",
     help="Labelled data to score on; --dev is the same.",
 )  # fmt: skip
-@click.option("--format", type=Choice(("auto", *FORMATS)), default="auto", show_default=True, help="As of `train chain`.")
-@click.option("--template", metavar="NAME|FILE", default="auto", show_default=True, help="As of `train chain`.")
-@click.option("--label-column", type=int, default=-1, show_default=True, metavar="N", help="Column of the labels, from 0.")
-@click.option("--folds", type=Folds(), help="Train on these folds of OCR data only: 0, 1-9 or 0,3,5-7.")
 @click.option("--test-folds", "--dev-folds", "test_folds", type=Folds(), help="Score on these folds of OCR data in --test.")
-@click.option("--trainer", show_default="bcfw", metavar="NAME", help="As of `train chain`.")
-@click.option(
-    "--C", "-C", "C", default=0.3, show_default=True, type=click.FloatRange(0, min_open=True), help="Weight of the loss."
-)
-@click.option("--max-iter", type=click.IntRange(1), metavar="N", help="Passes over the data. Default: as of `train chain`.")
-@click.option("--min-count", default=1, show_default=True, type=click.IntRange(1), metavar="N", help="Leave out rarer features.")
 @click.option("--fractions", type=Numbers(), default="0.1,0.2,0.4,0.7,1", show_default=True, help="Parts of TRAIN to train on.")
 @click.option("--seeds", default=3, show_default=True, type=click.IntRange(1), metavar="N", help="Runs a fraction, seeds 0..N-1.")
 @click.option("--picture", metavar="FILE", help="Draw the curve: a .png or .svg.")
 @click.option("--json", "as_json", is_flag=True, help="All runs as one JSON object.")
-@on_error_option
-@encoding_option
-@general_options
 def curve(train: str, test: str, picture: str | None, as_json: bool, **values: Any) -> None:
     """Train on growing parts of TRAIN and score each model on --test; the mean over several seeds, with its range.
 
@@ -103,3 +93,6 @@ def _measured(asked: SimpleNamespace) -> "LearningCurve":
     return learning_curve(
         model, data.corpus, data.labels, held_out.corpus, held_out.labels, fractions=asked.fractions, seeds=range(asked.seeds)
     )
+
+
+curve.params += [param for param in train_command(Sequences()).params if param.name in _ALIKE or not param.expose_value]

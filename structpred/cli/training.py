@@ -9,7 +9,7 @@ import shutil
 import signal
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
@@ -40,10 +40,13 @@ REASONS = {
 
 
 class Events:
-    """Lines of JSON on stdout, if they are wanted. A reader that goes away does not stop the training."""
+    """Lines of JSON on stdout, if they are wanted. A reader that goes away does not stop the training.
 
-    def __init__(self, wanted: bool) -> None:
-        self.wanted = wanted
+    stages: the names of the parts of the training, where there are several; each row of the history holds the number of its part.
+    """
+
+    def __init__(self, wanted: bool, stages: Sequence[str] = ()) -> None:
+        self.wanted, self.stages = wanted, stages
 
     def emit(self, event: str, **fields: Any) -> None:
         """Write one event."""
@@ -57,21 +60,11 @@ class Events:
             sys.stdout = None
             log.warning("the events on standard output are lost from here on (%s); training continues", error.strerror)
 
-
-class Reporter:
-    """Called after each pass: writes an event.
-
-    stages: the names of the parts of the training, where there are several; each row holds the number of its part.
-    """
-
-    def __init__(self, events: Events, stages: Sequence[str] = ()) -> None:
-        self.events, self.stages = events, stages
-
-    def __call__(self, row: Record) -> None:
-        """Report one row of the history."""
+    def passed(self, row: Record) -> None:
+        """Write the event of one pass, a row of the history."""
         number = int(row.pop("stage", None) or 1)
         stage = {"stage": self.stages[number - 1]} if self.stages else {}
-        self.events.emit("pass", **stage, **row)
+        self.emit("pass", **stage, **row)
 
 
 class Training(ABC, Generic[Options]):
@@ -175,10 +168,10 @@ def run_training(training: Training[Any], values: Mapping[str, Any], session: Se
     options = training.options
     check_usage(training)
     _check_files(training)
-    events = Events(options.as_json)
+    events = Events(options.as_json, training.stages)
     sizes = training.read()
     events.emit("start", **sizes, options=dict(values))
-    model = training.estimator(common_settings(options, Reporter(events, training.stages), verbose=not session.quiet))
+    model = training.estimator(common_settings(options, events.passed, verbose=not session.quiet))
     before = _stamp(options.checkpoint_path)
     try:
         training.fit(model)
@@ -259,7 +252,7 @@ def _check_files(training: Training[Any]) -> None:
         log.warning("%s is from an earlier run and will be replaced; --resume would continue it", path)
 
 
-def common_settings(options: TrainingOptions, callback: Reporter | None, *, verbose: bool) -> dict[str, Any]:
+def common_settings(options: TrainingOptions, callback: Callable[[Record], None] | None, *, verbose: bool) -> dict[str, Any]:
     """The settings that all estimators have, from the options of a command."""
     return {
         "trainer": trainer_of(options.trainer),
