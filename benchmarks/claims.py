@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from structpred.experiments.claims import Claim
+from structpred.experiments.experiment import Claim
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"

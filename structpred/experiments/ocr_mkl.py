@@ -10,8 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from structpred.experiments.claims import PRINTED, Claim
-from structpred.experiments.experiment import Experiment, Wanted, data_file
+from structpred.experiments.experiment import PRINTED, Claim, Experiment, Wanted, data_file
 from structpred.experiments.ocr_kernels import Fold, Model, Plan, accuracies, certified, chosen
 from structpred.io.ocr import OcrWords, read_ocr
 

@@ -12,8 +12,7 @@ import numpy as np
 from structpred.errors import DataError
 from structpred.experiments import pdm_degree as more
 from structpred.experiments import pdm_runs
-from structpred.experiments.claims import PRINTED, Claim
-from structpred.experiments.experiment import Experiment, Wanted
+from structpred.experiments.experiment import PRINTED, Claim, Experiment, Wanted
 from structpred.experiments.pdm_runs import C1, C2, GROUPED, JUDGED, LATENT_C, LESS_TOLD, MANY, TASKS, Plan, Runs, Task
 
 log = logging.getLogger("structpred.experiments")
@@ -177,7 +176,7 @@ class ParametricDualMaximisation(Experiment):
             log.info("data set %s", name)
             try:
                 if name in TASKS:
-                    tables.append(table(TASKS[name], pdm_runs.run_task(TASKS[name], folder, plan, wanted.output)))
+                    tables.append(table(TASKS[name], pdm_runs.run_task(TASKS[name], folder, plan, wanted)))
                 else:
                     made = partial(more.degree_table, name.split()[1], folder, plan)
                     degrees.append(wanted.kept(name.replace(" ", "-"), more.DegreeTable, made))

@@ -4,7 +4,7 @@ import logging
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -14,7 +14,7 @@ import numpy as np
 
 from structpred.errors import StructpredWarning
 from structpred.experiments import pdm_data as data
-from structpred.experiments.experiment import once
+from structpred.experiments.experiment import Wanted
 from structpred.experiments.pdm_data import Partition, Points, partition
 from structpred.models import LatentSVM, SemiSupervisedSVM
 from structpred.models.kernels.functions import RBF
@@ -114,6 +114,8 @@ GROUPED = Learner(
 
 #: what else the solvers are told of the hidden labels than how many each class has, and those that are run with it
 LESS_TOLD, JUDGED = ("labelled", "none"), ("pdm 0.2", "staged")
+#: what a solver was told, solver, share of wrong test rows, whether the model warned that its labels make it worse
+Less = tuple[str, str, float, bool]
 #: the budget that sigma^2 is chosen with where few rows choose it for many
 CHOOSING = 10_000
 
@@ -182,10 +184,7 @@ class Outcome:
 class Runs:
     """All solvers on all partitions of a task. points, trained, labelled: how many; outcomes: a list for each partition.
 
-    less_told: for each partition (what the solvers were told, solver, share of wrong test rows, whether the model warned that its
-    labels make it worse), by those of `JUDGED`.
-
-    Of more than `MANY` training rows the kernel is that of random features.
+    less_told: for each partition, by those of `JUDGED`. Of more than `MANY` training rows the kernel is that of random features.
     """
 
     points: int
@@ -193,28 +192,26 @@ class Runs:
     labelled: int
     sigma2: float
     outcomes: list[list[Outcome]]
-    less_told: Sequence[Sequence[tuple[str, str, float, bool]]] = ()
+    less_told: Sequence[Sequence[Less]] = ()
 
 
-def run_task(task: Task, folder: Path, plan: Plan, kept: Path | None) -> Runs:
-    """Choose sigma^2, then train with every solver on every partition; what the folder `kept` holds is not done again."""
+def run_task(task: Task, folder: Path, plan: Plan, wanted: Wanted) -> Runs:
+    """Choose sigma^2, then train with every solver on every partition; what the output folder holds is not done again."""
     points = task.points(folder, plan.points).some(plan.most)
     parts = [partition(points.y, task.per_class, seed) for seed in range(plan.repeats)]
     learner = task.learner.for_rows(len(parts[0].train))
     budget = max(2, plan.budget // learner.cost)
-    sigma2 = once(kept, f"{task.name}-sigma2", partial(chosen_sigma, learner, points, parts, budget))
+    sigma2 = wanted.kept(f"{task.name}-sigma2", float, partial(chosen_sigma, learner, points, parts, budget))
     found, less_told = [], []
     for k, part in enumerate(parts):
-        rows = once(kept, f"{task.name}-{k}", partial(outcomes, learner, points, part, sigma2, budget, k))
-        found.append([Outcome(**row) for row in rows])
+        run = (learner, points, part, sigma2, budget, k)
+        found.append(wanted.kept(f"{task.name}-{k}", list[Outcome], partial(outcomes, *run)))
         if task.learner is UNLABELLED:
-            less_told.append(once(kept, f"{task.name}-{k}-less", partial(_less, learner, points, part, sigma2, budget, k)))
+            less_told.append(wanted.kept(f"{task.name}-{k}-less", list[Less], partial(_less, *run)))
     return Runs(len(points.y), len(parts[0].train), int(parts[0].labelled.sum()), sigma2, found, less_told)
 
 
-def _less(
-    learner: Learner, points: Points, part: Partition, sigma2: float, budget: int, k: int
-) -> list[tuple[str, str, float, bool]]:
+def _less(learner: Learner, points: Points, part: Partition, sigma2: float, budget: int, k: int) -> list[Less]:
     """Errors of solvers that are told less of the hidden labels, and whether models warn of them."""
     found = []
     for told, name in product(LESS_TOLD, [one for one in JUDGED if one in learner.solvers]):
@@ -247,7 +244,7 @@ def _fewer(part: Partition) -> Partition:
     return replace(part, train=part.train[chosen], labelled=part.labelled[chosen])
 
 
-def outcomes(learner: Learner, points: Points, part: Partition, sigma2: float, budget: int, seed: int) -> list[dict[str, Any]]:
+def outcomes(learner: Learner, points: Points, part: Partition, sigma2: float, budget: int, seed: int) -> list[Outcome]:
     """All solvers on one partition."""
     import resource  # Windows has none
 
@@ -259,7 +256,7 @@ def outcomes(learner: Learner, points: Points, part: Partition, sigma2: float, b
         seconds = time.process_time() - start
         error = wrong(model, points, part.test)
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0
-        found.append(asdict(Outcome(name, model.objective_, error, seconds, model.level_, model.n_inner_, memory)))
+        found.append(Outcome(name, model.objective_, error, seconds, model.level_, model.n_inner_, memory))
     return found
 
 

@@ -7,8 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
-from structpred.experiments.claims import PRINTED, Claim
-from structpred.experiments.experiment import Experiment, Wanted
+from structpred.experiments.experiment import PRINTED, Claim, Experiment, Wanted
 from structpred.experiments.sign_applications import TRAINED, Difference, FewSamples, Pairwise, few_samples, pairwise
 from structpred.experiments.sign_convergence import GAMMA, Convergence, convergence
 

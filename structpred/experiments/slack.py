@@ -7,8 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from structpred.experiments.claims import PRINTED, Claim
-from structpred.experiments.experiment import Experiment, Wanted, data_file
+from structpred.experiments.experiment import PRINTED, Claim, Experiment, Wanted, data_file
 from structpred.experiments.slack_comparisons import (
     ScoreRow,
     SearchRow,

@@ -12,11 +12,9 @@ from typing import Any
 import pytest
 from cli_helpers import hear_interrupts
 
-from structpred.experiments import claims
+from structpred.experiments import experiment as frame
 from structpred.experiments.bmrm_lower_bound import BoundTable, LowerBound, lower_bound
-from structpred.experiments.claims import PRINTED, Claim
-from structpred.experiments.data_sets import SOURCES
-from structpred.experiments.experiment import Experiment, Wanted, experiments
+from structpred.experiments.experiment import PRINTED, SOURCES, Claim, Experiment, Wanted, experiments
 from structpred.experiments.ocr_mkl import OcrKernels, Row, Table
 
 Here = Callable[..., tuple[int, str, str]]
@@ -112,8 +110,7 @@ KILLED = """
 import os, signal, sys
 from dataclasses import dataclass
 from pathlib import Path
-from structpred.experiments.data_sets import SOURCES
-from structpred.experiments.experiment import Experiment, Wanted
+from structpred.experiments.experiment import SOURCES, Experiment, Wanted
 
 @dataclass(frozen=True)
 class Part:
@@ -212,7 +209,7 @@ def test_every_set_of_an_experiment_has_a_source(data_dir: Path) -> None:
     """What experiments read is in the table of sources, under the names that the folder of data gives the sets."""
     index = (data_dir / "README.md").read_text()
     sets = [path.name for path in data_dir.iterdir() if path.is_dir()]
-    code = "\n".join(path.read_text() for path in Path(claims.__file__).parent.glob("*.py") if path.stem != "data_sets")
+    code = "\n".join(path.read_text() for path in Path(frame.__file__).parent.glob("*.py") if path.stem != "experiment")
     assert [name for name in sets if f'"{name}"' in code and name not in SOURCES] == []
     assert [name for name in SOURCES if f"| {name} |" not in index] == []
     for name, (title, _) in SOURCES.items():

@@ -173,7 +173,7 @@ def test_many_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("spiral", ["ao", "local_search", "annealing", "pdm", "staged"]),
         ("wave", ["gradient", "cccp", "local_search", "annealing", "pdm"]),
     ):
-        found = table(TASKS[name], run_task(TASKS[name], tmp_path, Plan(1, 5, 60), None))
+        found = table(TASKS[name], run_task(TASKS[name], tmp_path, Plan(1, 5, 60), Wanted()))
         assert [row.solver for row in found.rows] == wanted
         assert max(row.inner for row in found.rows) <= 30
 
