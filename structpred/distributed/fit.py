@@ -17,7 +17,7 @@ from structpred.distributed import tasks
 from structpred.distributed.cluster import check_cluster, check_memory, cluster_of, workers_of
 from structpred.distributed.reading import Print
 from structpred.distributed.rounds import Rounds
-from structpred.distributed.sharded import Gathered, GatheredTask, RoundTrainer, ShardedTask, Summed
+from structpred.distributed.sharded import Gathered, RoundTrainer, ShardedTask, Summed
 from structpred.distributed.shards import Shards, about_shard
 from structpred.distributed.store import Store, run_folder
 from structpred.errors import DataError, ParameterError
@@ -251,16 +251,13 @@ class _Run(NamedTuple):
                 self._replace(place=folder / other._stage).fit(other, how, _training_of(other, None), None, None)
 
             sharding = sharding.prepared(model, further)
-            agreed, plan, whole, facts, goal = _begin(
-                rounds, sharding, model, self.shards, self.prints, classes, plan, regulariser
-            )
+            agreed, plan, whole, facts, goal = self._begin(rounds, sharding, model, classes, plan, regulariser)
             if dev is not None:
                 score = sharding.dev_scorer(model, agreed, dev)
                 settings = replace(settings, dev=lambda w: float(score(whole.spread(w))))
             try:
-                gathers = plan.gathers
-                task = (GatheredTask if gathers else ShardedTask)(rounds, facts, whole)
-                surrogate = cast(Surrogate, (Gathered if gathers else Summed)(goal.surrogate))
+                task = ShardedTask(rounds, facts, whole, plan.gathers)
+                surrogate = cast(Surrogate, (Gathered if plan.gathers else Summed)(goal.surrogate))
                 problem = Problem(cast(TaskLike, task), surrogate, goal.lam, regulariser=regulariser)
                 result = warned(marked(train(problem, plan.loop(rounds), settings), facts[0].checked))
             except Abandoned:
@@ -269,53 +266,46 @@ class _Run(NamedTuple):
             result = replace(result, report={**result.report, "shards": np.array([float(len(self.shards))])})
             sharding.keep(model, agreed, whole.spread_result(result), further)
 
+    def _begin(
+        self, rounds: Rounds, sharding: Sharding, model: StructuredEstimator, classes: Sequence[Any] | None, how: Plan,
+        regulariser: Regulariser,
+    ) -> tuple[Any, Plan, Columns, list[tasks.Facts], tasks.Objective]:  # fmt: skip
+        """Read all shards, agree, and build their tasks where they stay. The first stage of a model fills `prints`.
 
-def _begin(
-    rounds: Rounds,
-    sharding: Sharding,
-    model: StructuredEstimator,
-    shards: Sequence[Any],
-    prints: list[Print],
-    classes: Sequence[Any] | None,
-    how: Plan,
-    regulariser: Regulariser,
-) -> tuple[Any, Plan, Columns, list[tasks.Facts], tasks.Objective]:
-    """Read all shards, agree, and build their tasks where they stay. prints: filled by the first stage of a model.
+        Returns what the shards agreed on, how the run continues, the weights that occur in them, their facts, and the objective.
+        """
+        bare = type(model)(**{**model.get_params(deep=False), "callbacks": None, "checkpoint": None, "resume": False})
+        spec = tasks.Spec(tuple(self.shards), bare, sharding, prints=tuple(self.prints))
+        rounds.tell(spec)
+        seen, scans = zip(*rounds.round("reading the shards", tasks.scan), strict=True)
+        self.prints[:] = seen
+        spec = spec._replace(prints=seen)
+        plan = sharding.plan(model, scans, classes)
+        trainer, surrogate = model._trainer_and_surrogate()
 
-    Returns what the shards agreed on, how the run continues, the weights that occur in them, their facts, and what is minimised.
-    """
-    bare = type(model)(**{**model.get_params(deep=False), "callbacks": None, "checkpoint": None, "resume": False})
-    spec = tasks.Spec(tuple(shards), bare, sharding, prints=tuple(prints))
-    rounds.tell(spec)
-    seen, scans = zip(*rounds.round("reading the shards", tasks.scan), strict=True)
-    prints[:] = seen
-    spec = spec._replace(prints=seen)
-    plan = sharding.plan(model, scans, classes)
-    trainer, surrogate = model._trainer_and_surrogate()
+        def agreed() -> tasks.Objective:
+            """What the shards minimise; lam and the number of samples come later."""
+            own = regulariser if can_minimise(how.trainer, regulariser) else L2()  # sums leave it to the loop
+            objective = tasks.Objective(surrogate, own, how.trainer, how.algorithm, 1.0, 1.0, how.seed)
+            rounds.tell(spec._replace(plan=plan, objective=objective))
+            rounds.compile()
+            return objective
 
-    def agreed() -> tasks.Objective:
-        """What the shards minimise; lam and the number of samples come later."""
-        own = regulariser if can_minimise(how.trainer, regulariser) else L2()  # sums leave it to the loop
-        objective = tasks.Objective(surrogate, own, how.trainer, how.algorithm, 1.0, 1.0, how.seed)
+        objective = agreed()
+        facts = rounds.round("building the shards", tasks.build, last=tasks.join)
+        for k, one in enumerate(facts):
+            if one.partial:
+                with about_shard(k, self.shards[k]):
+                    how, surrogate = plan_of_missing(trainer, surrogate, how.seed)
+                log.info("some labels are missing: the likelihood of what is known is maximised (not convex: a local optimum)")
+                objective = agreed()
+                break
+        whole = tasks.whole_columns(rounds.store, facts[0].columns)
+        n_total = float(ShardedTask(rounds, facts, whole).sample_weight[0])
+        objective = objective._replace(lam=1.0 / (checked_C(model.C) * n_total), n_total=n_total)
         rounds.tell(spec._replace(plan=plan, objective=objective))
-        rounds.compile()
-        return objective
-
-    objective = agreed()
-    facts = rounds.round("building the shards", tasks.build, last=tasks.join)
-    for k, one in enumerate(facts):
-        if one.partial:
-            with about_shard(k, shards[k]):
-                how, surrogate = plan_of_missing(trainer, surrogate, how.seed)
-            log.info("some labels are missing: the likelihood of what is known is maximised (not convex: a local optimum)")
-            objective = agreed()
-            break
-    whole = facts[0].columns._replace(rows=rounds.store.read("whole").get("rows"))
-    n_total = float(ShardedTask(rounds, facts, whole).sample_weight[0])
-    objective = objective._replace(lam=1.0 / (checked_C(model.C) * n_total), n_total=n_total)
-    rounds.tell(spec._replace(plan=plan, objective=objective))
-    rounds.whole = whole
-    return plan, how, whole, facts, objective
+        rounds.whole = whole
+        return plan, how, whole, facts, objective
 
 
 def _not_yet(w: Vector) -> float:

@@ -15,10 +15,9 @@ from typing import Any, BinaryIO, NamedTuple, Self
 import numpy as np
 
 from structpred.errors import DataError, ParameterError
-from structpred.io.columns import COLUMN_FORMATS, ColumnCorpus, parse_columns
+from structpred.io.columns import COLUMN_FORMATS, parse_columns
 from structpred.io.crfsuite import parse_crfsuite
 from structpred.io.multilabel.by_format import LABEL_FORMATS, Source, read_training
-from structpred.io.multilabel.by_format import Source as TableSource
 from structpred.io.opening import checked_encoding
 from structpred.io.text import LONGEST_LINE, HeldBytes, PathLike, counted_from, read_range, read_text, source_name
 from structpred.io.treebanks.formats import TREEBANK_FORMATS
@@ -43,16 +42,13 @@ class Loaded(NamedTuple):
 
 
 class Shard(ABC):
-    """A piece of the data. It pickles small, and says in one line what it is (`str`)."""
+    """A piece of the data. It pickles small, and says in one line what it is (`str`). size: bytes on disk; None: not known."""
+
+    size: int | None = None
 
     @abstractmethod
     def load(self) -> Loaded:
         """The data, read now. Raises DataError, naming file and line."""
-
-    @property
-    def size(self) -> int | None:
-        """Bytes on disk; None where that is not known."""
-        return None
 
 
 @dataclass(frozen=True)
@@ -67,7 +63,7 @@ class Reading:
     n_columns: int | None = None
     tabs: bool = False
     encoding: str = "utf-8"
-    table: TableSource | None = None
+    table: Source | None = None
     head: int = 0
 
     @classmethod
@@ -108,14 +104,10 @@ def _columns(reading: Reading, raw: bytes, name: str) -> tuple[Any, Any]:
     width = reading.n_columns or COLUMN_FORMATS[reading.format]
     text = read_text(HeldBytes(raw, name), reading.encoding)
     corpus = parse_columns(text, name, width, tabs=reading.tabs)
-    return corpus, corpus.labels(_label_column(corpus, reading))
-
-
-def _label_column(corpus: ColumnCorpus, reading: Reading) -> int:
-    if not -corpus.n_columns <= reading.label_column < corpus.n_columns:
-        at, n = reading.label_column, corpus.n_columns
-        raise DataError(f"{corpus.where(0)}: expected a column {at} with labels, got {n} columns, numbered from 0")
-    return reading.label_column
+    column, n = reading.label_column, corpus.n_columns
+    if not -n <= column < n:
+        raise DataError(f"{corpus.where(0)}: expected a column {column} with labels, got {n} columns, numbered from 0")
+    return corpus, corpus.labels(column)
 
 
 def _crfsuite(reading: Reading, raw: bytes, name: str) -> tuple[Any, Any]:

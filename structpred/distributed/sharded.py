@@ -28,21 +28,23 @@ from structpred.trainers.states import COUNT, Values
 class ShardedTask:
     """All shards as one instance with the share 1: what is summed over the data is summed where they are.
 
-    It has no steps: a trainer gets the sums of a smooth surrogate (`Summed`), or runs as rounds (`RoundTrainer`).
+    It has no steps: a trainer gets the sums of a smooth surrogate (`Summed`), or runs as rounds (`RoundTrainer`). gathers: all
+    shards are one task with their instances, in the order of the shards, whose pieces a surrogate gets (`Gathered`).
     """
 
-    def __init__(self, rounds: Rounds, facts: Sequence[Facts], whole: Columns) -> None:
+    def __init__(self, rounds: Rounds, facts: Sequence[Facts], whole: Columns, gathers: bool = False) -> None:
         self.rounds, self.dim = rounds, whole.dim
         self.dtype = np.dtype(facts[0].dtype)
         self.certified = all(one.certified and not one.partial for one in facts)
-        self.sample_weight = np.array([running_sum(np.array([one.weight for one in facts]))])
+        total = running_sum(np.array([one.weight for one in facts]))
+        self.sample_weight = rounds.sample_weight() if gathers else np.array([total])
         self.groups, self.group_names = whole.own_groups, list(whole.group_names)
         self.sizes = [one.n for one in facts]
         self._prints = [one.fingerprint for one in facts]
 
     def __len__(self) -> int:
-        """One instance: all data."""
-        return 1
+        """One instance: all data; or the number of these."""
+        return len(self.sample_weight)
 
     def require(self, needs: Sequence[str | tuple[str, ...]], who: str) -> None:
         """The tasks of the shards are asked, where they are."""
@@ -182,18 +184,6 @@ def _after(closed: Closed, t: int) -> RoundState:
 
 
 Arrays = dict[str, npt.NDArray[Any]]
-
-
-class GatheredTask(ShardedTask):
-    """All shards as one task with their instances, in the order of the shards."""
-
-    def __init__(self, rounds: Rounds, facts: Sequence[Facts], whole: Columns) -> None:
-        super().__init__(rounds, facts, whole)
-        self.sample_weight = rounds.sample_weight()
-
-    def __len__(self) -> int:
-        """The number of instances."""
-        return sum(self.sizes)
 
 
 class Gathered:

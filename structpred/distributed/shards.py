@@ -22,16 +22,11 @@ class FileShard(Shard):
     reading: Reading
     start: int
     stop: int | None
-    bytes: int
+    size: int
 
     def load(self) -> Loaded:
         """What the file holds there."""
         return self.reading.read(self.path, self.start, self.stop)
-
-    @property
-    def size(self) -> int:
-        """Bytes on disk."""
-        return self.bytes
 
     def __str__(self) -> str:
         """File and bytes."""
@@ -221,7 +216,25 @@ class Shards(Sequence[Shard]):
 
         Raises ParameterError for more shards than row groups, and columns that are not there; DependencyError without pyarrow.
         """
-        return cls(parquet_shards(path, n, tokens, labels, weights, token_weights))
+        name, columns = source_name(path), (tokens,) if isinstance(tokens, str) else tuple(tokens)
+        with _opened(name) as file:
+            known, meta = file.schema_arrow.names, file.metadata
+            for column in (*columns, labels, *filter(None, (weights, token_weights))):
+                if column not in known:
+                    raise ParameterError(f"{name}: there is no column {column!r}; the file has {', '.join(known)}")
+            sizes = [meta.row_group(k).total_byte_size if meta.row_group(k).num_rows else 0 for k in range(meta.num_row_groups)]
+        n = len(sizes) if n is None else n
+        if not 1 <= n <= len(sizes):
+            raise ParameterError(f"{name}: expected 1 to {len(sizes)} shards, one a row group at most, got n={n}")
+        bounds = [k * len(sizes) // n for k in range(n + 1)]
+        made: list[Shard] = []
+        for k in range(n):
+            first, last = bounds[k], bounds[k + 1]
+            if not (size := sum(sizes[first:last])):
+                raise ParameterError(f"{name}: shard {k} of {n} would be empty: row groups {first} to {last - 1} have no rows")
+            rows = not isinstance(tokens, str)
+            made.append(ParquetShard(name, first, last, columns, labels, weights, token_weights, rows, size))
+        return cls(made)
 
     @classmethod
     def of_functions(cls, functions: Sequence[Callable[[], Any]]) -> "Shards":
@@ -267,7 +280,7 @@ def in_shard(error: StructpredError, k: int, shard: Shard) -> StructpredError:
 @dataclass(frozen=True)
 class ParquetShard(Shard):
     """The row groups first..last - 1 of a file. tokens: the columns of the tokens; one: X holds what it holds. weights: that of
-    the sample weights, where there is one; token_weights: the same for tokens.
+    the sample weights, where there is one; token_weights: the same for tokens. size: of the row groups, packed.
     """
 
     path: str
@@ -278,7 +291,7 @@ class ParquetShard(Shard):
     weights: str | None
     token_weights: str | None
     rows: bool
-    bytes: int
+    size: int
 
     def load(self) -> Loaded:
         """Sequences of tokens, or of rows of columns, and their labels."""
@@ -304,39 +317,9 @@ class ParquetShard(Shard):
             )
         return list(zip(*lists, strict=True))
 
-    @property
-    def size(self) -> int:
-        """Bytes of the row groups, packed."""
-        return self.bytes
-
     def __str__(self) -> str:
         """File and row groups."""
         return f"{self.path}, row groups {self.first} to {self.last - 1}"
-
-
-def parquet_shards(
-    path: PathLike, n: int | None, tokens: str | Sequence[str], labels: str, weights: str | None, token_weights: str | None
-) -> list[ParquetShard]:
-    """See `Shards.of_parquet`."""
-    name, columns = source_name(path), (tokens,) if isinstance(tokens, str) else tuple(tokens)
-    with _opened(name) as file:
-        known, meta = file.schema_arrow.names, file.metadata
-        for column in (*columns, labels, *filter(None, (weights, token_weights))):
-            if column not in known:
-                raise ParameterError(f"{name}: there is no column {column!r}; the file has {', '.join(known)}")
-        sizes = [meta.row_group(k).total_byte_size if meta.row_group(k).num_rows else 0 for k in range(meta.num_row_groups)]
-    n = len(sizes) if n is None else n
-    if not 1 <= n <= len(sizes):
-        raise ParameterError(f"{name}: expected 1 to {len(sizes)} shards, one a row group at most, got n={n}")
-    bounds = [k * len(sizes) // n for k in range(n + 1)]
-    made = []
-    for k in range(n):
-        first, last = bounds[k], bounds[k + 1]
-        if not (size := sum(sizes[first:last])):
-            raise ParameterError(f"{name}: shard {k} of {n} would be empty: row groups {first} to {last - 1} have no rows")
-        rows = not isinstance(tokens, str)
-        made.append(ParquetShard(name, first, last, columns, labels, weights, token_weights, rows, size))
-    return made
 
 
 def _opened(path: str) -> Any:

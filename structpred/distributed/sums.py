@@ -90,7 +90,7 @@ def sums_of(job: Job, n: str, ends: Sequence[int], *kept: ReportNumbers) -> tupl
 
 def cut(job: Job, k: int, start: int, stop: int, report: Report) -> Report:
     """What shard k says of the weights from start to stop of the whole."""
-    at = place_of(job, k)
+    at = place_of(job.folder, k)
     return Report(tuple(rounds.cut(change, at, start, stop) for change in report.changes), report.numbers)
 
 
@@ -101,7 +101,7 @@ def add(job: Job, first: int, start: int, stop: int, before: Report | None, *rep
     for j, sum_ in enumerate(totals):
         total = cast(Floats, sum_).copy()
         for k, report in enumerate(reports, first):
-            change, at = report.changes[j], place_of(job, k)  # pairs are in the numbering of the slice already
+            change, at = report.changes[j], place_of(job.folder, k)  # pairs are in the numbering of the slice already
             rounds.add(total, change, None if at is None or isinstance(change, SparseVector) else at.cut(start, stop)[1])
         changes.append(total)
     numbers = np.array([report.numbers for report in reports])

@@ -139,7 +139,7 @@ def forget(folder: str) -> None:
         if key[0] == folder or not Path(key[0]).exists():
             HELD.pop(key, None)
     read_once.cache_clear()
-    _places.cache_clear()
+    place_of.cache_clear()
     _all_holders.cache_clear()
 
 
@@ -194,13 +194,9 @@ def part_of(job: Job, k: int) -> Iterator[tuple[Held, Part]]:
         if held.digest != job.digest:
             held.part, held.digest, held.t = None, job.digest, -1
         if held.part is None:
-            held.part = _made_part(job, k, held)
+            at, goal, problem = place_of(job.folder, k), *_problem_of(job, held)
+            held.part = Part(problem, k, len(job.spec.shards), at, partial(_holders, job.folder, at), goal.seed)
         yield held, held.part
-
-
-def _made_part(job: Job, k: int, held: Held) -> Part:
-    at, goal, problem = place_of(job, k), *_problem_of(job, held)
-    return Part(problem, k, len(job.spec.shards), at, partial(_holders, job.folder, at), goal.seed)
 
 
 def _problem_of(job: Job, held: Held) -> tuple[Objective, StreamProblem]:
@@ -224,9 +220,16 @@ def _all_holders(folder: str) -> npt.NDArray[np.int64]:
     return Store(folder).read("holders")["holders"]
 
 
-def _whole(job: Job, columns: Columns) -> Columns:
+def whole_columns(store: Store, columns: Columns) -> Columns:
     """The weights of all shards, by those of one."""
-    return columns._replace(rows=job.store.read("whole").get("rows"))
+    return columns._replace(rows=store.read("whole").get("rows"))
+
+
+@lru_cache(maxsize=64)
+def place_of(folder: str, k: int) -> IndexMap | None:
+    """Where the weights of shard k are in the whole, a number for each row; None: at the same places. Read once a process."""
+    columns = _columns(Store(folder), k)
+    return columns.at(whole_columns(Store(folder), columns))
 
 
 # ------------------------------------------------------------------------------------------------ before the first round
@@ -276,16 +279,16 @@ def sample_weight(job: Job, k: int) -> Floats:
 def join(job: Job, *facts: Facts) -> list[Facts]:
     """Write which weights occur in some shard, and how many shards have each; returns the facts."""
     store = job.store
-    shards = [_columns(job, k) for k in range(len(facts))]
+    shards = [_columns(store, k) for k in range(len(facts))]
     whole = whole_of(shards)
     store.write("whole", {} if whole.rows is None else {"rows": whole.rows})
     store.write("holders", {"holders": holders_of(shards, whole)})
     return list(facts)
 
 
-def _columns(job: Job, k: int) -> Columns:
+def _columns(store: Store, k: int) -> Columns:
     """Which weights occur in shard k, as far as places go."""
-    found = job.store.read(f"rows.{k}")
+    found = store.read(f"rows.{k}")
     n_rows, width, tail = found["sizes"].tolist()
     return Columns(found.get("rows"), n_rows, width, tail, np.empty(0, np.int64), ())
 
@@ -381,16 +384,3 @@ def _filled(like: Any, arrays: Arrays, prefix: str = "") -> Any:
             value = arrays[prefix + name]
         values.append(value)
     return type(like)(*values)
-
-
-def place_of(job: Job, k: int) -> IndexMap | None:
-    """Where the weights of shard k are in the whole; None: at the same places."""
-    return _places(job.folder, k)
-
-
-@lru_cache(maxsize=64)
-def _places(folder: str, k: int) -> IndexMap | None:
-    """Read once a process: a number for each row of a shard."""
-    job = Job(folder, "")
-    columns = _columns(job, k)
-    return columns.at(_whole(job, columns))
