@@ -44,12 +44,9 @@ COMMANDS = {
 }
 
 
-class Commands(SuggestingGroup):
-    """A group whose commands are imported when they are used."""
-
-    def makers(self, ctx: click.Context) -> dict[str, Callable[[], click.Command]]:
-        """All commands, in the order of a user's work."""
-        return {name: partial(_loaded, ctx.ensure_object(Session), *place) for name, place in COMMANDS.items()}
+def _commands(ctx: click.Context) -> dict[str, Callable[[], click.Command]]:
+    """All commands, in the order of a user's work; they are imported when they are used."""
+    return {name: partial(_loaded, ctx.ensure_object(Session), *place) for name, place in COMMANDS.items()}
 
 
 def _loaded(session: Session, module: str, name: str) -> click.Command:
@@ -62,7 +59,10 @@ def _set_kind(ctx: click.Context, param: click.Parameter, value: str | None) -> 
         ctx.ensure_object(Session).kind = made(value, Kind, "my_package.ranking:Rankings")
 
 
-@click.command("structpred", cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.command(
+    "structpred", cls=SuggestingGroup, makers=_commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)  # fmt: skip
 @click.option(
     "--kind",
     metavar="MODULE:CLASS",

@@ -16,17 +16,14 @@ if TYPE_CHECKING:
     from structpred.experiments.experiment import Experiment
 
 
-class Experiments(SuggestingGroup):
-    """A group with a command for each experiment of structpred/experiments."""
+def _experiments(ctx: click.Context) -> dict[str, Callable[[], click.Command]]:
+    """A command for each experiment of structpred/experiments."""
+    from structpred.experiments.experiment import experiments
 
-    def makers(self, ctx: click.Context) -> dict[str, Callable[[], click.Command]]:
-        """The experiments."""
-        from structpred.experiments.experiment import experiments
-
-        return {name: partial(bench_command, experiment) for name, experiment in sorted(experiments().items())}
+    return {name: partial(bench_command, experiment) for name, experiment in sorted(experiments().items())}
 
 
-@click.group(cls=Experiments, short_help="Run the experiments of a paper again.")
+@click.group(cls=SuggestingGroup, makers=_experiments, short_help="Run the experiments of a paper again.")
 def bench() -> None:
     """Run the experiments of papers on public data and show the paper's figures next to the new ones."""
 

@@ -7,13 +7,18 @@ import click
 
 from structpred.text.suggestions import did_you_mean, synonym
 
+Makers = Callable[[click.Context], Mapping[str, Callable[[], click.Command]]]
+
 
 class SuggestingGroup(click.Group):
-    """A group that makes its commands when they are used, and answers an unknown one with the nearest known one, or with all."""
+    """A group that makes its commands when they are used, and answers an unknown one with the nearest known one, or with all.
 
-    def makers(self, ctx: click.Context) -> Mapping[str, Callable[[], click.Command]]:
-        """The commands by name, each as what makes it."""
-        raise NotImplementedError
+    makers: (a context) -> the commands by name, each as what makes it.
+    """
+
+    def __init__(self, *args: Any, makers: Makers, **attrs: Any) -> None:
+        super().__init__(*args, **attrs)
+        self.makers = makers
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Their names."""

@@ -14,15 +14,12 @@ from structpred.cli.suggestions import SuggestingGroup
 from structpred.cli.training_options import add_training_options, resolved_passes
 
 
-class KindsOfModels(SuggestingGroup):
-    """A group with a command for each kind of model."""
-
-    def makers(self, ctx: click.Context) -> dict[str, Callable[[], click.Command]]:
-        """The kinds."""
-        return {kind.name: partial(train_command, kind) for kind in kinds_of(ctx.ensure_object(Session))}
+def _kinds(ctx: click.Context) -> dict[str, Callable[[], click.Command]]:
+    """A command for each kind of model."""
+    return {kind.name: partial(train_command, kind) for kind in kinds_of(ctx.ensure_object(Session))}
 
 
-@click.group(cls=KindsOfModels, short_help="Train a model.")
+@click.group(cls=SuggestingGroup, makers=_kinds, short_help="Train a model.")
 def train() -> None:
     """Train a model of one kind; Ctrl-C keeps the state of the run, and --resume continues it."""
 

@@ -34,16 +34,13 @@ _UNSAID = SET.keys() - {"output", "tol"}
 SHARED = ("data", "dev", "max_iter", "seed", "n_jobs", "encoding", "on_error")
 
 
-class TunedKinds(SuggestingGroup):
-    """A group with a command for each kind of model that takes held-out data."""
-
-    def makers(self, ctx: click.Context) -> dict[str, Callable[[], click.Command]]:
-        """These kinds."""
-        kinds = kinds_of(ctx.ensure_object(Session))
-        return {kind.name: partial(tune_command, kind) for kind in kinds if "dev" not in kind.refuses.get("train", ())}
+def _tuned_kinds(ctx: click.Context) -> dict[str, Callable[[], click.Command]]:
+    """A command for each kind of model that takes held-out data."""
+    kinds = kinds_of(ctx.ensure_object(Session))
+    return {kind.name: partial(tune_command, kind) for kind in kinds if "dev" not in kind.refuses.get("train", ())}
 
 
-@click.group(cls=TunedKinds, short_help="Choose C and other settings on held-out data.")
+@click.group(cls=SuggestingGroup, makers=_tuned_kinds, short_help="Choose C and other settings on held-out data.")
 def tune() -> None:
     """Choose settings of one kind of model by successive halving: all get few passes, the best third three times as many ..."""
 

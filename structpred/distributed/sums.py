@@ -10,7 +10,6 @@ from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.distributed.store import read_once
 from structpred.distributed.tasks import Job, ReportNumbers, part_of, place_of
-from structpred.task.steps import Step
 from structpred.task.terms import running_sum
 from structpred.trainers.lbfgs import random_features, squared_gradients
 from structpred.trainers.shards import rounds
@@ -62,7 +61,9 @@ def pieces(job: Job, k: int, n: str) -> None:
     with part_of(job, k) as (_, part):
         problem = part.problem
         w = cast(Vector, _weights(job, part, n).astype(problem.task.dtype))
-        found = [_copied(problem.surrogate.term(problem.task, w, i)) for i in range(len(problem.task))]
+        steps = (problem.surrogate.term(problem.task, w, i) for i in range(len(problem.task)))
+        # apart from buffers that the next step may use
+        found = [(step.difference.indices.copy(), step.difference.values.copy(), *step[1:]) for step in steps]
         indices, values, *numbers = zip(*found, strict=True)
         flat = np.concatenate(indices)
         arrays = {
@@ -70,11 +71,6 @@ def pieces(job: Job, k: int, n: str) -> None:
             "ends": np.cumsum([len(one) for one in indices]), "numbers": np.array(numbers, dtype=np.float64),
         }  # fmt: skip
         job.store.write(f"pieces.{n}.{k}", arrays)
-
-
-def _copied(step: Step) -> tuple[Any, ...]:
-    """The step apart from buffers that the next one may use."""
-    return step.difference.indices.copy(), step.difference.values.copy(), *step[1:]
 
 
 def _weights(job: Job, part: Part, n: str) -> Floats:
