@@ -32,6 +32,7 @@ COMMANDS = {
     "explain": ("structpred.cli.understanding", "explain"),
     "prune": ("structpred.cli.prune", "prune"),
     "export": ("structpred.cli.export", "export"),
+    "import": ("structpred.cli.import_model", "import_model"),
     "report": ("structpred.cli.understanding", "report"),
     "validate": ("structpred.cli.validate", "validate"),
     "curve": ("structpred.cli.curve", "curve"),

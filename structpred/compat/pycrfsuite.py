@@ -1,6 +1,6 @@
 """Stand-ins for python-crfsuite: `from structpred.compat import pycrfsuite`; models are our files, settings those of CRF.
 
-The weights of a model file: `CRF(model_filename=...)`, by the names of sklearn-crfsuite.
+The weights of a model file: `CRF(model_filename=...)`, by the names of sklearn-crfsuite. `load_crfsuite` reads CRFsuite's.
 """
 
 import math
@@ -10,8 +10,13 @@ from contextlib import AbstractContextManager, closing
 from typing import Any
 
 from structpred.compat.crf import CRF
-from structpred.compat.crf_settings import TrainingLog
-from structpred.errors import MissingModelError, ParameterError
+from structpred.compat.crf_settings import ALIASES, PARAMETERS, TrainingLog
+from structpred.errors import MissingModelError, ModelFileError, ParameterError
+from structpred.models.chain.labeler import ChainLabeler
+from structpred.runtime.dependencies import require_installed
+
+#: algorithm of CRFsuite -> the trainer of ours that learns such weights
+_TRAINERS = {"lbfgs": "lbfgs", "l2sgd": "oeg", "ap": "perceptron", "pa": "pa", "arow": "arow"}
 
 
 class Trainer:
@@ -90,3 +95,42 @@ class Tagger:
         given = [labels[:t] + [None] * (n - t) for t in range(n)]
         tables = self._crf.labeler_.predict_marginals([self._xseq] * n, fixed=given) if n else []
         return math.prod(float(table[t, order.index(labels[t])]) for t, table in enumerate(tables))
+
+
+def load_crfsuite(path: str | os.PathLike[str], algorithm: str = "lbfgs") -> ChainLabeler:
+    """The ChainLabeler with the weights of a file that CRFsuite wrote: it takes the same features and predicts the same labels.
+
+    Reads what python-crfsuite tells of the file: weights with six decimals, so labels may differ where two scores are as close.
+    algorithm: what it was trained with, which the file does not say; with "lbfgs" and "l2sgd" there are probabilities.
+
+    Raises MissingModelError where there is no file, ModelFileError where it is no model of CRFsuite, DependencyError without
+    python-crfsuite.
+    """
+    algorithm = ALIASES.get(algorithm, algorithm)
+    if algorithm not in PARAMETERS:
+        raise ParameterError(f"algorithm: expected one of {', '.join(PARAMETERS)}, got {algorithm!r}")
+    name = os.fspath(path)
+    try:
+        with open(name, "rb") as file:
+            begins = file.read(4)
+    except FileNotFoundError:
+        raise MissingModelError(f"{name}: there is no such file") from None
+    if begins != b"lCRF":
+        raise ModelFileError(f"{name}: expected a model that CRFsuite wrote, which begins with lCRF, got {begins!r}")
+    require_installed("python-crfsuite", extra="crfsuite", needed_by="reading a model of CRFsuite")
+    import pycrfsuite
+
+    from structpred.models.chain.given_weights import labeler_of_weights
+
+    tagger = pycrfsuite.Tagger()
+    try:
+        with tagger.open(name):
+            found = tagger.info()
+    except (ValueError, AttributeError, AssertionError, OSError) as error:  # those of its parser
+        raise ModelFileError(
+            f"{name}: python-crfsuite cannot tell what it holds ({error!r}); is it damaged, or is there a line break in an "
+            "attribute, or an arrow --> in a label?"
+        ) from error
+    return labeler_of_weights(
+        list(found.attributes), list(found.labels), found.state_features, found.transitions, _TRAINERS[algorithm]
+    )

@@ -133,7 +133,8 @@ class Result:
 
     stop_reason: "max_iter", "search_bound" (max_iter passes, but more of them will not close the gap: more than half of it, or
     some of it where the last pass changed nothing, lies between the bounds of slack searches and what they found), "tol", "dev"
-    (no better on held-out data), "callback", "no_updates" (a pass changed nothing) or "interrupted".
+    (no better on held-out data), "callback", "no_updates" (a pass changed nothing), "interrupted" or "imported"
+    (another program learnt the weights).
 
     passes counts passes over the data, from the very start if the run was resumed. report: what the trainer says besides,
     by name. Group k of the weights, group_names[k], is groups[k]:groups[k+1].

@@ -175,10 +175,26 @@ def _coded(tokens: list[Any], sequence_lengths: list[int], first: int, index: Fe
             lengths = np.fromiter(map(len, tokens), np.int64, len(tokens))
             return lengths, index.ids(tokens, int(lengths.sum())), None
         if kinds == {dict}:
-            return _coded_dicts(tokens, pairs)
+            try:
+                return _coded_dicts(tokens, pairs)
+            except TypeError:  # a dict in a dict
+                return _coded_dicts([_joined(token) for token in tokens], pairs)
     except (_BadToken, TypeError):
         pass  # the error is raised below
     return _coded_one_by_one(tokens, sequence_lengths, first, index)
+
+
+def _joined(token: dict[str, Any]) -> dict[str, Any]:
+    """The dict with those inside it taken apart, one level deep; TypeError asks for the long way, as for a name twice."""
+    flat: dict[str, Any] = {}
+    n = 0
+    for key, value in token.items():
+        inner = {key + ":" + name: item for name, item in value.items()} if isinstance(value, dict) else {key: value}
+        flat |= inner
+        n += len(inner)
+    if len(flat) < n:
+        raise TypeError("twice")
+    return flat
 
 
 def _coded_dicts(tokens: list[Any], pairs: _PairIndex) -> _Coded:

@@ -26,7 +26,7 @@ _FOREIGN = {
     b"\x80": "it looks like a pickle, which structpred never loads, because loading one can run any code",
     b"\x1f\x8b": "it is gzip-compressed; unpack it first",
     b"x\x9c": "it looks like a compressed pickle (joblib), which structpred never loads, because loading one can run any code",
-    b"lCRF": "it is a CRFsuite model; structpred trains its own models and cannot read those",
+    b"lCRF": "it is a CRFsuite model; `structpred import` makes one of ours of it",
     b"version https://git-lfs": "it is a Git LFS pointer, not the file itself; run `git lfs pull`",
 }
 

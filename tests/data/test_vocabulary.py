@@ -216,6 +216,25 @@ def test_a_dict_that_holds_itself() -> None:
         FeatureDictionary().fit([[token]])
 
 
+def test_dicts_in_dicts_give_the_features_of_their_joined_names() -> None:
+    """A dict in a dict, deeper ones, lists in it, and names that come twice, in the ids of first appearance."""
+    tokens: list[dict[str, object]] = [
+        {"w": "x", "near": {"w": "y", "n": 2.0, "no": False}},
+        {"near": {"w": {"w": "z"}, "all": ["p", "q"]}},
+        {"near:w": "y", "near": {"w": "y"}},
+    ]
+    for token, names in zip(
+        tokens, (["w:x", "near:w:y", "near:n"], ["near:w:w:z", "near:all:p", "near:all:q"], ["near:w:y"]), strict=True
+    ):
+        made = FeatureDictionary()
+        packed = made.fit_transform([[token]])
+        assert made.names == names
+        assert packed.values.tolist() == [2.0 if name == "near:n" or token is tokens[2] else 1.0 for name in names]
+    for wrong in ({"near": {1: "y"}}, {"near": {"w": None}}, {1: {"w": "y"}}):
+        with pytest.raises(DataError, match="sample 0, position 1"):
+            FeatureDictionary().fit_transform([[{"near": {"w": "y"}}, wrong]])
+
+
 def test_nothing_to_fit() -> None:
     """Fitting on nothing, a used-up generator, and using what is not fitted are named."""
     for fit in (FeatureDictionary().fit, FeatureDictionary().fit_transform):
