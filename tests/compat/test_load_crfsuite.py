@@ -44,7 +44,8 @@ def test_a_model_moves_over(algorithm: str, tmp_path: Path) -> None:
     """Labels are CRFsuite's, names with odd signs too; it is saved, read, explained and exported as every ChainLabeler."""
     tagger = trained(tmp_path / "theirs", algorithm, X, Y)
     model = load_crfsuite(tmp_path / "theirs", algorithm)
-    assert labels(model, X) == [tagger.tag(x) for x in X]
+    unseen = [[{"a": "never"}], [["x"], ["y"]]]
+    assert labels(model, X + unseen) == [tagger.tag(x) for x in X + unseen]
     model.save(tmp_path / "ours.spz")
     again = ChainLabeler.load(tmp_path / "ours.spz")
     assert labels(again, X) == labels(model, X)

@@ -13,6 +13,9 @@ from structpred.models.chain.labeler import ChainLabeler
 from structpred.models.chain.targets import LabelEncoder
 from structpred.trainers.problem import Trainer
 
+#: of start scores: far below the last digit of weights that are read off text
+_TIE = 2.0**-30
+
 
 def labeler_of_weights(
     features: Sequence[str],
@@ -23,8 +26,9 @@ def labeler_of_weights(
 ) -> ChainLabeler:
     """A fitted ChainLabeler of feature strings with weights by (feature, label) and by (label before, label after).
 
-    Weights that are not given are zero, and so are those of start and stop; all are kept as float32. trainer: the one that learns
-    such weights here: it says whether scores are log-probabilities.
+    Weights that are not given are zero, and those of stop; all are kept as float32. Start scores of less than 1e-6 let the label
+    that comes first in `labels` win where nothing is known of a sequence. trainer: the one that learns such weights here: it says
+    whether scores are log-probabilities.
 
     >>> model = labeler_of_weights(["w=a"], ["A", "B"], {("w=a", "B"): 1.0}, {("B", "A"): 2.0}, "lbfgs")
     >>> [labels.tolist() for labels in model.predict([[["w=a"], ["w=new"]]])]
@@ -39,6 +43,7 @@ def labeler_of_weights(
         table[row[feature], column[label]] = weight
     for (before, after), weight in transitions.items():
         table[n + 2 + column[before], column[after]] = weight
+    table[n, [column[label] for label in labels]] = _TIE * -np.arange(n_labels)
     none = np.zeros(1, np.int64)
     groups, names = chain_groups(PackedSequences(none, np.empty(0, np.int32), np.empty(0, np.float32), none, n), n_labels)
     model = ChainLabeler(trainer)
