@@ -178,9 +178,11 @@ def resolved_passes(values: Mapping[str, Any], given: Mapping[str, Any], lacks: 
     from structpred.text.suggestions import named as checked
     from structpred.trainers.names import trainers, trainers_without
 
-    named = trainer_of(values.get("minimiser") or values.get("trainer"))
-    if isinstance(named, str) and named != "adam" and named not in trainers():
-        checked("trainer", named, trainers_without(lacks), " or MODULE:CLASS")
+    given_name = values.get("minimiser") or values.get("trainer")
+    name = (given_name or "").partition(",")[0]
+    if name and ":" not in name and name != "adam" and name not in trainers():
+        checked("trainer", name, trainers_without(lacks), " or MODULE:CLASS")
+    named = trainer_of(given_name)
     least = 1 if named in (None, "adam") else resolve_trainer(named)[0].least_passes
     passes: int = values["max_iter"] or max({**DEFAULTS, **given}["max_iter"], least)
     return passes

@@ -85,6 +85,7 @@ def test_errors_list_what_the_help_lists(tmp_path: Path) -> None:
         (tmp_path / file).write_text(text)
         for options in (
             ("--trainer", "nothing"),
+            ("--trainer", "nothing,step=1"),
             ("--trainer", "lbfgs", "--surrogate", "margin"),
             ("--trainer", "sgd", "--regulariser", "l1"),
         ):

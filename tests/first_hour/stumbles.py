@@ -271,8 +271,6 @@ LEFT = [
     "`structpred validate` does not read JSON lines; `train --on-error skip` says what is wrong with them.",
     "Running text needs spaCy, which `pip install structpred[spacy]` brings; without it one line says so.",
     "`MultiLabelMRF` has `classes_`, but no `feature_names_in_` of a DataFrame's columns.",
-    "`--trainer NAME,SETTING=VALUE` with an unknown NAME lists all trainers.",
-    "The code block of the page on oracles lacks its three imports, which a reader must add.",
     "Of the site, `make demo` and `make docs` nothing was tried here: see tests/test_site.py, test_docs.py and tests/examples.",
 ]
 
