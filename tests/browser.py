@@ -117,10 +117,11 @@ class Browser:
         self.call("Page.enable")
 
     def evaluate(self, page_path: str | os.PathLike[str], width: int, code: str) -> Any:
-        """The value of an expression of JavaScript on a page that is shown `width` px wide."""
+        """The value of an expression of JavaScript on a page, a file or an address, that is shown `width` px wide."""
         self._resize(width)
         self._events.clear()
-        opened = self.call("Page.navigate", url=Path(page_path).resolve().as_uri())
+        address = str(page_path) if "://" in str(page_path) else Path(page_path).resolve().as_uri()
+        opened = self.call("Page.navigate", url=address)
         assert "errorText" not in opened, (page_path, opened["errorText"])
         while "Page.loadEventFired" not in self._events:
             self._events.append(self._next().get("method", ""))

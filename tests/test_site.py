@@ -5,12 +5,16 @@ import json
 import re
 import zlib
 from collections.abc import Iterator
+from functools import partial
 from html.parser import HTMLParser
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from browser import needs_browser, overflowing
+from browser import browser, needs_browser, overflowing
 from test_docs import LISTED
 
 SITE = Path(__file__).resolve().parent.parent / "site"
@@ -25,6 +29,17 @@ ASIDE = ", ".join((
     ".md-header__topic *", ".md-sidebar, .md-sidebar *", ".md-search, .md-search *", ".md-skip", ".headerlink", ".highlight",
     ".md-typeset__scrollwrap",
 ))  # fmt: skip
+#: the height in px above which a page is too long, save the history of changes
+LONGEST = 12_000
+#: what is searched for, and the page that comes first
+SEARCHES = {
+    "NER": "howto/tagging.html",
+    "BIO": "howto/tagging.html",
+    "CRF": "howto/tagging.html",
+    "MILP": "reference/oracles/milp.html",
+    "GraphCRF": "howto/graphs_and_images.html",
+    "PyEPO": "howto/moving_over.html",
+}
 LOADED = {("script", "src"), ("link", "href"), ("img", "src"), ("iframe", "src"), ("source", "src"), ("object", "data")}
 
 
@@ -134,10 +149,46 @@ def as_served(name: str, folder: Path) -> Path:
 
 
 @needs_browser
-def test_nothing_sticks_out_or_is_cut(tmp_path: Path) -> None:
-    """On a phone and on a desk every page fits: what is wider than the window scrolls in a box of its own.
+def test_nothing_sticks_out_or_is_cut_or_goes_on_for_ever(tmp_path: Path) -> None:
+    """On a phone and on a desk every page fits: what is wider than the window scrolls in a box of its own. No page is so long
+    that nobody scrolls to its end, with all that can be folded open.
 
     Report pages, of which the gallery has two, are measured in tests/report.
     """
     own = {name: SITE / name for name in PAGES if not name.startswith("gallery/")} | {"404.html": as_served("404.html", tmp_path)}
-    assert {name: found for name, path in own.items() if (found := overflowing(path, 400, 1280, allowed=ASIDE))} == {}
+    beyond, long = {}, {}
+    for name, path in own.items():
+        if found := overflowing(path, 400, 1280, allowed=ASIDE):
+            beyond[name] = found
+        if (height := browser().evaluate_at(1280, "document.documentElement.scrollHeight")) > LONGEST and name != "changes.html":
+            long[name] = height
+    assert beyond == {}
+    assert long == {}
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Serves the site without a word."""
+
+    def log_message(self, *_: Any) -> None:
+        """Nothing."""
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """The site, served on this machine: its search is a worker, which browsers do not start from files."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=SITE)) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@needs_browser
+@pytest.mark.parametrize(("words", "first"), SEARCHES.items())
+def test_what_people_search_for_is_found_first(words: str, first: str, address: str) -> None:
+    """The words of the field, and of other libraries, lead to the page that answers them."""
+    code = """new Promise(done => { const begun = Date.now(); const look = () => {
+        const links = [...document.querySelectorAll(".md-search-result__item > a")];
+        if (links.length || Date.now() - begun > 60000) done(links.map(link => new URL(link.href).pathname));
+        else setTimeout(look, 50); }; look(); })"""
+    found = browser().evaluate(f"{address}/index.html?q={words}", 1280, code)
+    assert found[:1] == [f"/{first}"]
