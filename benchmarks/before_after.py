@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from digests import DATA, digest
+from digests import DATA, crfsuite_template, digest
 from measure import data_folder, machine, table
 
 HERE = Path(__file__).resolve()
@@ -31,7 +31,7 @@ def decoding() -> dict[str, Callable[[], Any]]:
     from structpred.models import ChainLabeler, DependencyParser
 
     corpus = read_columns(str(data_folder() / "conll2000" / "train.txt.gz"))
-    chain = ChainLabeler("sgd", 0.5, 2, template="chunking").fit(corpus.take(0, 2000), corpus.take(0, 2000).labels())
+    chain = ChainLabeler("sgd", 0.5, 2, template=crfsuite_template()).fit(corpus.take(0, 2000), corpus.take(0, 2000).labels())
     bank = read_treebank(str(data_folder() / "ud_english_ewt" / "en_ewt-ud-train.conllu.gz"))
     parser = DependencyParser("mira", max_iter=1).fit(bank.take(range(300)))
     many = bank.take(range(1500))

@@ -40,8 +40,8 @@ def train(watch: Stopwatch, train_file: str, model: str, trainer: str, C: float,
         corpus = corpus if limit is None else corpus.take(0, limit)
         labels = corpus.labels()
     with watch("load kernels"):  # numba and what it compiled before: part of the whole, not of training
-        ChainLabeler(trainer, max_iter=1, template="chunking").fit(corpus.take(0, 10), labels[:10])
-    labeler = ChainLabeler(trainer, C, passes, template="chunking", check_every=passes, random_state=0)
+        ChainLabeler(trainer, max_iter=1, template="crfsuite").fit(corpus.take(0, 10), labels[:10])
+    labeler = ChainLabeler(trainer, C, passes, template="crfsuite", check_every=passes, random_state=0)
     with watch("fit"):
         labeler.fit(corpus, labels)
     watch.seconds["train"] = float(labeler.history_[-1]["cpu_seconds"])
@@ -101,7 +101,7 @@ def seeds(watch: Stopwatch, train_file: str, test_file: str, trainer: str, C: fl
     corpus, held_out = read_columns(train_file), read_columns(test_file)
     labels, truth, found = corpus.labels(), held_out.labels(), []
     for seed in TEST_SEEDS:
-        labeler = ChainLabeler(trainer, C, passes, template="chunking", check_every=passes, random_state=seed)
+        labeler = ChainLabeler(trainer, C, passes, template="crfsuite", check_every=passes, random_state=seed)
         predicted = labeler.fit(corpus, labels).predict(held_out)
         found.append(evaluate_sequences(truth, [p.tolist() for p in predicted]).f1)
     return {"f1": found}
@@ -156,7 +156,7 @@ def select(watch: Stopwatch, train_file: str, trainer: str, passes: int, grid: l
     scores: dict[str, list[float]] = {str(C): [] for C in grid}
     for C in grid:
         for seed in SEEDS:
-            labeler = ChainLabeler(trainer, C, passes, template="chunking", check_every=passes, random_state=seed)
+            labeler = ChainLabeler(trainer, C, passes, template="crfsuite", check_every=passes, random_state=seed)
             predicted = labeler.fit(kept, labels).predict(held_out)
             scores[str(C)].append(evaluate_sequences(truth, [p.tolist() for p in predicted]).f1)
     return scores

@@ -73,7 +73,7 @@ def labeler(trainer: Any, **settings: Any) -> Any:
     """The chunker of all tables."""
     from structpred.models import ChainLabeler
 
-    return ChainLabeler(trainer, **{"C": C, "template": "chunking", "n_bits": 20, "check_every": 1, **settings})
+    return ChainLabeler(trainer, **{"C": C, "template": "crfsuite", "n_bits": 20, "check_every": 1, **settings})
 
 
 def measure_bytes(folder: Path, quick: bool) -> str:

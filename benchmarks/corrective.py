@@ -1,6 +1,6 @@
 """Passes and CPU seconds to certified gaps, blocks that remember corners beside plain ones: ``python benchmarks/corrective.py``.
 
-The first 1,000 sentences of CoNLL-2000 with the chunking templates, one thread; every gap is computed, its CPU time is counted.
+The first 1,000 sentences of CoNLL-2000 with CRFsuite's templates, one thread; every gap is computed, its CPU time is counted.
 The regulariser is 1/2 |w|^2 (l2), or multiple kernel learning with a group for each template (mkl). A gap is that between the
 best bounds so far.
 """
@@ -35,7 +35,7 @@ def train(watch: Stopwatch, train_file: str, settings: dict[str, Any], regularis
 
     corpus = read_columns(train_file).take(0, SENTENCES)
     kind = trainers()[settings.pop("trainer")]
-    options: dict[str, Any] = {"template": "chunking", "regulariser": regulariser, "check_every": 1, "random_state": 0}
+    options: dict[str, Any] = {"template": "crfsuite", "regulariser": regulariser, "check_every": 1, "random_state": 0}
     labeler = ChainLabeler(kind(**settings), C, passes, GAPS[-1], **options).fit(corpus, corpus.labels())
     return {"history": labeler.history_}
 

@@ -24,9 +24,9 @@ def ours(
 
     corpus, held_out = read_columns(train_file), read_columns(test_file)
     small = corpus.take(0, 30)
-    ChainLabeler(trainer, template="chunking", max_iter=1).fit(small, small.labels())  # compiles
+    ChainLabeler(trainer, template="crfsuite", max_iter=1).fit(small, small.labels())  # compiles
     corpus = corpus if limit is None else corpus.take(0, limit)
-    model = ChainLabeler(trainer, C=1.0, max_iter=passes, check_every=check_every, template="chunking")
+    model = ChainLabeler(trainer, C=1.0, max_iter=passes, check_every=check_every, template="crfsuite")
     labels = corpus.labels()
     with watch("fit"):
         model.fit(corpus, labels)

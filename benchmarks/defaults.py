@@ -1,6 +1,6 @@
 """The defaults of ChainLabeler: C and the intercept, chosen on training data: ``python benchmarks/defaults.py [--only letters]``.
 
-Phrases: CoNLL-2000, template chunking, F1. Tags: the universal tags of the English Web Treebank, template pos, accuracy. Letters:
+Phrases: CoNLL-2000, template crfsuite, F1. Tags: the universal tags of the English Web Treebank, template pos, accuracy. Letters:
 OCR letters, accuracy. The candidates are compared on the last tenth of the training sentences, and by five splits inside fold 0
 of the letters. Then the defaults are compared on the test sets with those that stood before: C = 1, no intercept. The letters
 of each fold are trained on alone, and the nine other folds tested on.
@@ -62,7 +62,7 @@ def phrases() -> Data:
 
     files = [read_columns(str(data_folder() / "conll2000" / f"{name}.txt.gz")) for name in ("train", "test")]
     train, test = ((corpus, corpus.labels()) for corpus in files)
-    return _sentences(train, test, "chunking", lambda gold, predicted: evaluate_sequences(gold, predicted).f1)
+    return _sentences(train, test, "crfsuite", lambda gold, predicted: evaluate_sequences(gold, predicted).f1)
 
 
 def tags() -> Data:

@@ -43,9 +43,9 @@ def chunkers(limit: int | None, trainers: tuple[str, ...]) -> Iterator[Case]:
     train, X = train.take(0, limit or len(train)), test.sentences()
     for trainer in trainers:
         rules = "iob2" if trainer == trainers[-1] else None
-        model = ChainLabeler(trainer, max_iter=5, template="chunking", constraints=rules, random_state=0)
+        model = ChainLabeler(trainer, max_iter=5, template="crfsuite", constraints=rules, random_state=0)
         yield Case(f"chunking, templates, {trainer}", model.fit(train, train.labels()), X, test.n_tokens)
-    hashed = ChainLabeler("sgd", max_iter=5, template="chunking", n_bits=20, random_state=0).fit(train, train.labels())
+    hashed = ChainLabeler("sgd", max_iter=5, template="crfsuite", n_bits=20, random_state=0).fit(train, train.labels())
     yield Case("chunking, hashed templates, sgd", hashed, X, test.n_tokens)
 
 

@@ -25,7 +25,7 @@ def train(watch: Stopwatch, train_file: str, settings: dict[str, Any], passes: i
     from structpred.trainers.bcfw import BCFW
 
     corpus = read_columns(train_file)
-    labeler = ChainLabeler(BCFW(**settings), 0.1, passes, GOAL, template="chunking", check_every=EVERY, random_state=0)
+    labeler = ChainLabeler(BCFW(**settings), 0.1, passes, GOAL, template="crfsuite", check_every=EVERY, random_state=0)
     labeler.fit(corpus, corpus.labels())
     return {"history": labeler.history_, "stop": labeler.stop_reason_}
 

@@ -24,7 +24,7 @@ def commands(folder: Path) -> dict[str, list[str]]:
     """name -> the arguments of a command that would run for long."""
     data = data_folder()
     endless = ["--max-iter", "100000", "--check-every", "100000"]
-    chunks = ["train", "chain", str(data / "conll2000" / "train.txt.gz"), "--format", "conll2000", "--template", "chunking"]
+    chunks = ["train", "chain", str(data / "conll2000" / "train.txt.gz"), "--format", "conll2000", "--template", "crfsuite"]
     bank = ["train", "parser", str(data / "ud_english_ewt" / "en_ewt-ud-train.conllu.gz")]
     yeast = [
         "train", "multilabel", str(data / "multilabel_yeast" / "yeast-train.arff.gz"),

@@ -1,6 +1,6 @@
 """Objective and bound of all max-margin trainers against CPU seconds: ``python benchmarks/max_margin.py``.
 
-Chains: the first sentences of CoNLL-2000 with the chunking templates. Label sets: the first examples of yeast, all pairs of
+Chains: the first sentences of CoNLL-2000 with CRFsuite's templates. Label sets: the first examples of yeast, all pairs of
 labels joined. The same objective for everybody, 1/2 |w|^2 + C sum_i H_i with margin rescaling; a fresh process and a few CPU
 seconds for each trainer, in which it computes its own objective now and then (that is counted). The pictures go to out/.
 
@@ -50,7 +50,7 @@ def train(watch: Stopwatch, data: str, folder: str, trainer: str, settings: dict
         corpus = read_columns(f"{folder}/conll2000/train.txt.gz")
         parts = [corpus.take(0, k) for k in (20, n)]
         kind, arguments = ChainLabeler, [(part, part.labels()) for part in parts]
-        rest["template"] = "chunking"
+        rest["template"] = "crfsuite"
     made = trainers()[trainer]
     try:
         kind(made(**settings), C, 2, **rest).fit(*arguments[0])  # compiles

@@ -96,7 +96,7 @@ def chunks(n: int | None, seed: int) -> list[Any]:
 
     train, test = (read_columns(data_folder() / "conll2000" / f"{name}.txt.gz") for name in ("train", "test"))
     train = train.take(0, len(train) if n is None else n)
-    return compare_chains((train, train.labels()), (test, test.labels()), 0.5, seed, "chunking")
+    return compare_chains((train, train.labels()), (test, test.labels()), 0.5, seed, "crfsuite")
 
 
 def trees(n: int | None, seed: int) -> list[Any]:

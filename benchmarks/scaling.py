@@ -3,7 +3,7 @@
 The sentences are synthetic: drawn with replacement from the training part of CoNLL-2000, with three words of a hundred replaced
 by made-up ones, ever new, so that the set of features grows with the data as it does in real text. Scores on such data mean
 little; time and memory are what is measured. They come from a generator and are never held together: `ChainLabeler.fit_stream`
-reads them in batches, template="chunking" with n_bits=20 hashes the features, and the trainer is sgd. Each size runs in a process
+reads them in batches, template="crfsuite" with n_bits=20 hashes the features, and the trainer is sgd. Each size runs in a process
 of its own. "training" is all that fit_stream does, less what the generator alone takes; it holds a fixed part, for weights of
 2**20 features. The picture is out/scaling.png.
 
@@ -62,8 +62,8 @@ def train(watch: Stopwatch, train_file: str, test_file: str, n: int) -> dict[str
     corpus, test = read_columns(train_file), read_columns(test_file)
     classes = corpus.vocabularies[-1]
     with watch("compile"):  # or load what is compiled
-        ChainLabeler("sgd", template="chunking", n_bits=10).fit_stream(lambda: sentences(corpus, 64), classes, n_total=64)
-    labeler = ChainLabeler("sgd", C=0.3, template="chunking", n_bits=20)
+        ChainLabeler("sgd", template="crfsuite", n_bits=10).fit_stream(lambda: sentences(corpus, 64), classes, n_total=64)
+    labeler = ChainLabeler("sgd", C=0.3, template="crfsuite", n_bits=20)
     with watch("fit"):
         labeler.fit_stream(lambda: sentences(corpus, n), classes, n_total=n)
     predicted = [labels.tolist() for labels in labeler.predict(test)]

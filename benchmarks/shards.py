@@ -58,7 +58,7 @@ def fit(
     model = ChainLabeler(
         trainer,
         C=C,
-        template="chunking",
+        template="crfsuite",
         max_iter=rounds,
         check_every=1 if certified else rounds,
         tol=GAPS[-1] if certified else 0.0,

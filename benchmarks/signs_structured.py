@@ -61,7 +61,7 @@ def agreed(tag: str, label: str) -> bool:
 def run(train: Any, y: Any, test: Any, gold: Any, members: list[int], C: float) -> dict[str, tuple[float, float]]:
     """(token accuracy, F1) of each way to train."""
     X, labels = select_sequences(train, members), [y[i] for i in members]
-    settings: dict[str, Any] = {"C": C, "max_iter": 100, "tol": 0.005, "template": "chunking"}
+    settings: dict[str, Any] = {"C": C, "max_iter": 100, "tol": 0.005, "template": "crfsuite"}
     found = {"no signs": ChainLabeler("bcfw", **settings).fit(X, labels)}
     plain = found["no signs"]
     ways = {

@@ -49,7 +49,7 @@ def first_train(watch: Stopwatch, train_file: str, trainer: str) -> dict[str, An
         listen(compiled)  # loads numba, which is part of what a user waits for
     for name in ("first", "again"):
         with watch(name):
-            ChainLabeler(trainer, max_iter=2, template="chunking").fit(corpus, corpus.labels()).predict(corpus)
+            ChainLabeler(trainer, max_iter=2, template="crfsuite").fit(corpus, corpus.labels()).predict(corpus)
     return {"compiled": compiled}
 
 
@@ -113,7 +113,7 @@ def commands(train_file: str, test_file: str) -> None:
     folder = scratch_folder()
     ours, theirs, data = str(folder / "m.spz"), str(folder / "m.crfsuite"), folder / "test.txt"
     data.write_bytes(gzip.decompress(Path(test_file).read_bytes()))
-    kind = ("train", "chain", train_file, "--format", "conll2000", "--template", "chunking", "--trainer", "sgd")
+    kind = ("train", "chain", train_file, "--format", "conll2000", "--template", "crfsuite", "--trainer", "sgd")
     cpu_of(*STRUCTPRED, *kind, "-o", ours)
     in_child("peers.crfsuite:chunking", train_file=train_file, model=theirs, algorithm="ap", params={"max_iterations": 10})
     script = str(HERE / "peers" / "crfsuite_tagger.py")

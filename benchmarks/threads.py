@@ -50,7 +50,7 @@ def speed(watch: Stopwatch, train_file: str, rounds: int) -> dict[str, Any]:
     from structpred.task.task import Task
 
     corpus = read_columns(train_file)
-    model = ChainLabeler("sgd", C=0.3, max_iter=3, template="chunking").fit(corpus, corpus.labels())
+    model = ChainLabeler("sgd", C=0.3, max_iter=3, template="crfsuite").fit(corpus, corpus.labels())
     data, n_labels, w = model.input_.transform(corpus), len(model.classes_), model.coef_
     codes = {label: k for k, label in enumerate(model.classes_.tolist())}
     gold = [np.array([codes[label] for label in labels]) for labels in corpus.labels()]
@@ -214,7 +214,7 @@ def counting(watch: Stopwatch, train_file: str, trainer: str, jobs: int, rounds:
     if trainer != "lbfgs":  # trainers that go from sentence to sentence wait for the counter after each compiled call
         corpus = corpus.take(0, 300)
     labels = corpus.labels()
-    model = ChainLabeler(trainer, C=0.3, max_iter=2, template="chunking", n_jobs=jobs).fit(corpus, labels)
+    model = ChainLabeler(trainer, C=0.3, max_iter=2, template="crfsuite", n_jobs=jobs).fit(corpus, labels)
     packed = model.input_.transform(packed_from)
     from structpred.models.chain.decoding import decode_chains
 

@@ -45,7 +45,7 @@ def conll2000(folder: Path, quick: bool) -> list[str]:
     for name, part in (("train", sentences[:cut]), ("dev", sentences[cut:])):
         (folder / f"{name}.txt").write_text("\n\n".join(part) + "\n")
     files = ["--train", str(folder / "train.txt"), "--dev", str(folder / "dev.txt"), "--C", *C["conll2000"]]
-    return [*files, "--format", "conll2000", "--template", "chunking", "--dev-metric", "f1", "--max-iter", "9" if quick else "27"]
+    return [*files, "--format", "conll2000", "--template", "crfsuite", "--dev-metric", "f1", "--max-iter", "9" if quick else "27"]
 
 
 def ocr(folder: Path, quick: bool) -> list[str]:

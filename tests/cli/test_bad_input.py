@@ -16,7 +16,7 @@ TRAIN = ("train", "chain", "--format", "conll2000", "--template", "chunking", "-
 # what is wrong -> (arguments, exit code, what the message says); {c} is the folder of good files
 USAGE = {
     "labels in front": ((*TRAIN[:4], "-o", "m.spz", "{c}/train.txt", "--label-column", "0"), 2, "words in column 0"),
-    "unknown template": ((*TRAIN, "{c}/train.txt", "--template", "chunkin"), 2, "chunking, ner, pos"),
+    "unknown template": ((*TRAIN, "{c}/train.txt", "--template", "chunkin"), 2, "chunking, crfsuite, ner, pos"),
     "unknown trainer": ((*TRAIN, "{c}/train.txt", "--trainer", "adam"), 2, "bcfw"),
     "passes elsewhere": ((*TRAIN, "{c}/train.txt", "--epochs", "5"), 2, "--epochs'; here that is --max-iter"),
     "a loss as trainer": ((*TRAIN, "{c}/train.txt", "--trainer", "crf"), 2, "here that is 'lbfgs' or 'oeg'"),

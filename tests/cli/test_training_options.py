@@ -148,7 +148,21 @@ def test_json_of_a_random_field(here: Here, corpus: Path, tmp_path: Path) -> Non
 
 def test_a_share_of_the_training_data_is_held_out(here: Here, corpus: Path, tmp_path: Path) -> None:
     """--dev-fraction trains on the other sequences and keeps the weights that do best on the share that the seed draws."""
-    model = trained(here, corpus, tmp_path, "--trainer", "sgd", "--max-iter", "3", "--dev-fraction", "0.2", "--seed", "5")
+    model = trained(
+        here,
+        corpus,
+        tmp_path,
+        "--trainer",
+        "sgd",
+        "--max-iter",
+        "3",
+        "--dev-fraction",
+        "0.2",
+        "--seed",
+        "5",
+        "--dev-metric",
+        "token_accuracy",
+    )
     rows = read_columns(corpus / "train.txt")
     drawn = np.random.default_rng(5).permutation(len(rows))
     rest, held_out = (np.sort(part).tolist() for part in (drawn[len(rows) // 5 :], drawn[: len(rows) // 5]))

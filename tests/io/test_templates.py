@@ -10,9 +10,9 @@ from structpred.errors import DataError, ParameterError
 from structpred.io.templates.templates import Atom, Template, built_in_templates, load_templates, read_template
 
 
-def test_chunking_is_crfsuites_example() -> None:
-    """The chunking templates are the 19 of CRFsuite's example and the two marks of the sentence's ends."""
-    templates = load_templates("chunking")
+def test_crfsuites_example() -> None:
+    """The templates named crfsuite are the 19 of CRFsuite's example and the two marks of the sentence's ends."""
+    templates = load_templates("crfsuite")
     assert [t.name for t in templates] == [
         *[f"w[{k}]" for k in range(-2, 3)],
         "w[-1]|w[0]",
@@ -24,6 +24,11 @@ def test_chunking_is_crfsuites_example() -> None:
         "__EOS__",
     ]
     assert {atom.column for t in templates for atom in t.atoms if t.name.startswith("pos")} == {1}
+    added = load_templates("chunking")[len(templates) :]
+    assert load_templates("chunking") == [*templates, *added]
+    assert [t.name for t in added][:2] == ["w[0]|pos[0]", "w[-1]|pos[0]"]
+    row = Template("w[1]|pos[0]", ((0, 1), (1, 0)))
+    assert row in added
 
 
 @pytest.mark.parametrize("name", built_in_templates())
@@ -59,7 +64,9 @@ def test_load_templates(tmp_path: Path) -> None:
     path = tmp_path / "template"
     path.write_text("U00:%x[0,0]\n")
     assert load_templates(path) == load_templates(str(path)) == load_templates(load_templates(path))
-    with pytest.raises(ParameterError, match=r"built-in template \(chunking, ner, pos\) or a CRF\+\+ template file, got 'chunk'"):
+    with pytest.raises(
+        ParameterError, match=r"built-in template \(chunking, crfsuite, ner, pos\) or a CRF\+\+ template file, got 'chunk'"
+    ):
         load_templates("chunk")
     for value in ([], ["w"]):
         with pytest.raises(ParameterError, match="list of at least one Template"):

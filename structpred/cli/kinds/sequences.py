@@ -40,7 +40,7 @@ class Options(TrainingOptions):
     )  # fmt: skip
     template: str | None = option(
         "--template", metavar="NAME|FILE", default="auto", show_default=True,
-        help="Features of column files: chunking, ner, pos, or a CRF++ template file; auto: what fits columns and labels.",
+        help="Features of columns: chunking, crfsuite, ner, pos, or a CRF++ template file; auto: what fits columns and labels.",
     )  # fmt: skip
     label_column: int = option(
         "--label-column", type=int, default=-1, show_default=True, metavar="N",

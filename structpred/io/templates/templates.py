@@ -210,7 +210,7 @@ def _affixes(label: str, column: int, sizes: Iterable[int]) -> list[Template]:
     return [template for kind in kinds for template in _window(f"{label}.{kind}", column, (0,), kind)]
 
 
-def _chunking() -> list[Template]:
+def _crfsuite() -> list[Template]:
     """The templates of CRFsuite's chunking example; columns: word, part of speech."""
     near = range(-2, 3)
     words = [*_window("w", 0, near), _ngram("w", 0, -1, 0), _ngram("w", 0, 0, 1)]
@@ -219,16 +219,24 @@ def _chunking() -> list[Template]:
     return [*words, *_window("pos", 1, near), *pairs, *triples, *_bounds()]
 
 
+def _chunking() -> list[Template]:
+    """CRFsuite's, words with parts of speech, affixes of 2 to 4, shapes; chosen by folds of CoNLL-2000's training part."""
+    pairs = [((0, 0), (1, 0)), ((0, -1), (1, 0)), ((0, 1), (1, 0)), ((0, 0), (1, 1)), ((0, 0), (1, -1))]
+    mixed = [Template(f"w[{word[1]}]|pos[{tag[1]}]", (Atom(*word), Atom(*tag))) for word, tag in pairs]
+    shapes = _window("shape", 0, (-1, 0, 1), "short_shape")
+    return [*_crfsuite(), *mixed, *_affixes("w", 0, range(2, 5)), *_window("lower", 0, (0,), "lower"), *shapes]
+
+
 def _ner() -> list[Template]:
-    """Names: words, lower case, shapes and affixes; column: word."""
-    words = [*_window("w", 0, range(-2, 3)), _ngram("w", 0, -1, 0), _ngram("w", 0, 0, 1)]
+    """Names: words up to four away, lower case, shapes and affixes; column: word. Chosen by folds of Nynorsk's training part."""
+    words = [*_window("w", 0, range(-4, 5)), _ngram("w", 0, -1, 0), _ngram("w", 0, 0, 1)]
     shapes = [*_window("shape", 0, range(-2, 3), "short_shape"), *_window("form", 0, (0,), "shape")]
     pair = Template("shape[-1]|shape[0]", (Atom(0, -1, "short_shape"), Atom(0, 0, "short_shape")))
     after = Template("shape[0]|shape[1]", (Atom(0, 0, "short_shape"), Atom(0, 1, "short_shape")))
     lower = _window("lower", 0, (-1, 0, 1), "lower")
     tests = [*_window("title", 0, (-1, 0, 1), "is_title"), *_window("upper", 0, (0,), "is_upper")]
     digits = [*_window("digit", 0, (0,), "has_digit"), *_window("hyphen", 0, (0,), "has_hyphen")]
-    return [*words, *lower, *shapes, pair, after, *tests, *digits, *_affixes("w", 0, range(1, 5)), *_bounds()]
+    return [*words, *lower, *shapes, pair, after, *tests, *digits, *_affixes("w", 0, range(1, 7)), *_bounds()]
 
 
 def _pos() -> list[Template]:
@@ -240,20 +248,20 @@ def _pos() -> list[Template]:
     return [*words, *_window("lower", 0, (0,), "lower"), *_affixes("w", 0, range(1, 5)), *ends, *tests, *shapes, *_bounds()]
 
 
-_BUILT_IN = {"chunking": _chunking, "ner": _ner, "pos": _pos}
+_BUILT_IN = {"chunking": _chunking, "crfsuite": _crfsuite, "ner": _ner, "pos": _pos}
 
 
 def built_in_templates() -> tuple[str, ...]:
     """The names that `load_templates` knows.
 
     >>> built_in_templates()
-    ('chunking', 'ner', 'pos')
+    ('chunking', 'crfsuite', 'ner', 'pos')
     """
     return tuple(_BUILT_IN)
 
 
 def load_templates(template: PathLike | Sequence[Template]) -> list[Template]:
-    """The templates of a built-in name (chunking, ner, pos), of a file, or of a list of them.
+    """The templates of a built-in name (chunking, crfsuite, ner, pos), of a file, or of a list of them.
 
     A file is a CRF++ template file, or, where its name ends in .json, what `write_templates` wrote. Raises ParameterError for a
     name that is neither, and for an empty list.

@@ -56,7 +56,7 @@ class ChainLabeler(StructuredEstimator):
     trainer, C, max_iter, tol, loss, surrogate, check_every, patience, callbacks, checkpoint, resume, random_state, regulariser
         As for every estimator: see `StructuredEstimator`; C=0.3, max_iter=10 and tol=0 unless given.
     template : str or list of Template, optional
-        Feature templates for rows of columns: "chunking", "ner", "pos", a CRF++ template file, or Template objects.
+        Feature templates for rows of columns: "chunking", "crfsuite", "ner", "pos", a CRF++ template file, or Template objects.
     min_count : int
         Features seen less often are left out.
     n_bits : int, optional
