@@ -14,14 +14,14 @@ from structpred.runtime.jit import njit
 @njit(cache=True, nogil=True)
 def project(point, out):
     """out = the projection of the point onto the simplex (Michelot 1986: entries below the threshold fall out for good)."""
-    n, tau, count = len(point), -np.inf, -1
+    n, tau, count = len(point), -np.inf, len(point) + 1
     while True:
         total, left = 0.0, 0
         for j in range(n):
             if point[j] > tau:
                 total += point[j]
                 left += 1
-        if left == count:
+        if left >= count:  # more: an entry at the threshold comes and goes by rounding
             break
         tau, count = (total - 1.0) / left, left
     for j in range(n):

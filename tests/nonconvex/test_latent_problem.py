@@ -9,6 +9,7 @@ import pytest
 
 from structpred.errors import DataError, ParameterError
 from structpred.nonconvex import latent_search
+from structpred.nonconvex._latent_kernels import project
 from structpred.nonconvex.latent import FeatureSpace, GramSpace, LatentProblem
 from structpred.nonconvex.latent_gradient import LatentGradientDescent
 from structpred.nonconvex.latent_search import (
@@ -157,3 +158,24 @@ def test_what_is_no_problem_is_refused() -> None:
     with pytest.raises(ParameterError, match="row 1 has state 0"):
         LatentPDM().solve(p, start=np.zeros(8, int))
     assert set(solvers(LatentPDM.__base__)) == {"pdm", "cccp", "annealing", "gradient", "local_search", "branch_and_bound"}
+
+
+def test_an_entry_at_the_threshold_ends_the_projection() -> None:
+    """Two entries that rounding puts above the threshold and below it in turn: found in a run that never ended."""
+    point = np.array(
+        [
+            0.19016869202148678,
+            0.16689764965736645,
+            0.1716092686525607,
+            0.19560427746368514,
+            0.1751062660427208,
+            -0.00017905526270561547,
+            0.0019777287038682113,
+            0.09738273061937257,
+            -0.00017905526270561547,
+        ]
+    )
+    found = np.empty(9)
+    project(point, found)
+    assert found.sum() == pytest.approx(1.0, abs=1e-15)
+    assert np.allclose(found, np.maximum(point + 0.00017905526270561, 0.0), atol=1e-15)
