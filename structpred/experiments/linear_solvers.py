@@ -220,8 +220,12 @@ def validated(rows: tuple[Any, Any], exponents: Iterable[int] = EXPONENTS) -> fl
 
 def read_binary(folder: Path, name: str) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
     """((rows, signs) to train on, (rows, signs) to test on), of the folder of all data sets."""
-    if name in CLASSES:
-        return _one_class(folder / CLASSES[name][0], CLASSES[name][1])
+    if name in CLASSES:  # the label that nearest to half of the training rows have, against all others
+        folder, stem = folder / CLASSES[name][0], CLASSES[name][1]
+        names = data_file(folder, f"{stem}.xml")
+        own, others = (read_mulan(data_file(folder, f"{stem}-{part}.arff"), names) for part in ("train", "test"))
+        label = int(np.abs(own.Y.mean(axis=0) - 0.5).argmin())
+        return _with_signs(own, label), _with_signs(others, label)
     stem = "w8a" if name == "web8" else name
     X, y = read_rows(data_file(folder / f"binary_{stem}", stem), None)
     if name == "web8":
@@ -231,14 +235,6 @@ def read_binary(folder: Path, name: str) -> tuple[tuple[Any, Any], tuple[Any, An
         held_out = np.arange(len(y)) % FOLD == FOLD - 1
         return (X[~held_out], y[~held_out]), (X[held_out], y[held_out])
     return (X, y), read_rows(data_file(folder / f"binary_{stem}", f"{stem}.t"), X.shape[1])
-
-
-def _one_class(folder: Path, stem: str) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
-    """The label that nearest to half of the training rows have, against all others."""
-    names = data_file(folder, f"{stem}.xml")
-    own, others = (read_mulan(data_file(folder, f"{stem}-{part}.arff"), names) for part in ("train", "test"))
-    label = int(np.abs(own.Y.mean(axis=0) - 0.5).argmin())
-    return _with_signs(own, label), _with_signs(others, label)
 
 
 def _with_signs(data: MultiLabelData, label: int) -> tuple[Any, Any]:

@@ -97,17 +97,13 @@ def _searched(problem: TaskProblem, method: str, goal: float) -> tuple[Candidate
     """(label, Phi and g of what was found, number of queries)."""
     rel, most = (1e-3, 1e-4) if problem.relaxed else (0.0, 0.0)
     if problem.relaxed and method == "angular":
-        return _angular_between(problem, goal)
+        # over a closed set: only slopes from goal / H^2 to G^2 / goal, which hold every Phi > goal (Theorem 5)
+        ledger = Ledger(problem, Goal(rel=rel, abs=most))
+        H, G = ledger.plain(1e-9).h, float(problem.shape[0])
+        search_angle(ledger, Angle(goal / H**2, G**2 / goal, True, (), np.inf), H / G)
+        return ledger.best, ledger.n_plain + ledger.n_constrained
     found = search(problem, method, threshold=goal, rel=rel, abs=most)
     return found, found.n_plain + found.n_constrained
-
-
-def _angular_between(problem: TaskProblem, goal: float) -> tuple[Candidate, int]:
-    """Angular search over a closed set: only slopes from goal / H^2 to G^2 / goal, which hold every Phi > goal (Theorem 5)."""
-    ledger = Ledger(problem, Goal(rel=1e-3, abs=1e-4))
-    H, G = ledger.plain(1e-9).h, float(problem.shape[0])
-    search_angle(ledger, Angle(goal / H**2, G**2 / goal, True, (), np.inf), H / G)
-    return ledger.best, ledger.n_plain + ledger.n_constrained
 
 
 @dataclass(frozen=True)

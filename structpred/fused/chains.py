@@ -88,7 +88,8 @@ class ChainSteps(PlainSteps):
         if not self.pair.takes_groups and isinstance(scale, GroupScales):
             return super().one(w, i, loss_weight, scale)
         if w is not self._step[0]:  # trainers change weights in place, so compiled code is looked for once
-            self._step = w, *self._step_for(w)
+            table, given = self.pair.table(w), (self.space, 0, self.rule, self.aim, 1.0, self.scratch, self.out, *self.pairs)
+            self._step = w, table, entry_of(self.pair.kernels().step, w, table, self.pair.factors(1.0), *given)
         _, table, step = self._step
         n, loss, product = step(
             w, table, self.pair.factors(scale), self.space, i, self.rule, self.aim, loss_weight, self.scratch, self.out,
@@ -98,12 +99,6 @@ class ChainSteps(PlainSteps):
         if violation < 0.0 and violation < doubtful(loss_weight * loss):
             super().one(w, i, loss_weight, scale)
         return Step(SparseVector(self.pairs[0][:n], self.pairs[1][:n]), loss, violation, violation)
-
-    def _step_for(self, w: Vector) -> tuple[Any, Any]:
-        """The table of these weights, and the compiled code for arrays of their kind."""
-        table, factors = self.pair.table(w), self.pair.factors(1.0)
-        given = (self.space, 0, self.rule, self.aim, 1.0, self.scratch, self.out, *self.pairs)
-        return table, entry_of(self.pair.kernels().step, w, table, factors, *given)
 
     def last_parts(self, i: int) -> Integers:
         """The parts of the labels that the last step found."""
@@ -274,11 +269,6 @@ class ChainPair:
         return labels, losses, found - truths
 
 
-def unless_ones(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """The values of features, or none of them where all are one: these need not be read, nor multiplied by."""
-    return values[:0] if (values == 1.0).all() else values
-
-
 class SequencePair(ChainPair):
     """SequenceFeatures with transitions, and ChainOracle."""
 
@@ -289,7 +279,8 @@ class SequencePair(ChainPair):
         data = features.data
         pairs = data.indptr[data.offsets[1:]] - data.indptr[data.offsets[:-1]]
         most_pairs = int((2 * (pairs + data.lengths)).max(initial=0)) + 4  # every token wrong: its features twice, a transition,
-        space = data.indices, unless_ones(data.values), data.indptr, features.start_row, features.width  # and start and stop
+        values = data.values[:0] if (data.values == 1.0).all() else data.values  # ones need not be read, nor multiplied by
+        space = data.indices, values, data.indptr, features.start_row, features.width  # and start and stop
         super().__init__(features, data.offsets, features.width, features.fixed, most_pairs, space)
 
     def table(self, w: Vector) -> Any:

@@ -256,12 +256,9 @@ class Scores:
 
     def _argmax(self, scores: Floats) -> tuple[Outputs, Floats | None]:
         """(outputs, bounds of an inexact oracle that gives them)."""
-        if not self.oracle.exact and callable(getattr(self.oracle, "argmax_bound", None)):
-            return self._bounded(scores)
-        abandon_if_asked()
-        return Outputs(*argmax_batch(self.oracle, scores, self.offsets, self.shapes, self.n_jobs)), None
-
-    def _bounded(self, scores: Floats) -> tuple[Outputs, Floats]:
+        if self.oracle.exact or not callable(getattr(self.oracle, "argmax_bound", None)):
+            abandon_if_asked()
+            return Outputs(*argmax_batch(self.oracle, scores, self.offsets, self.shapes, self.n_jobs)), None
         if stand_in(self.oracle, "argmax_bound_batch", ("argmax", "argmax_bound", "n_parts")) is not None:
             labels, ends, bounds = argmax_bound_batch(self.oracle, scores, self.offsets, self.shapes, self.n_jobs)
             return Outputs(labels, ends), bounds

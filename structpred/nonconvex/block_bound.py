@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from structpred.core.types import Floats
 from structpred.errors import ParameterError
 from structpred.nonconvex.branch_and_bound import BranchAndBound
 from structpred.nonconvex.problem import SemiSupervisedProblem
@@ -49,16 +48,11 @@ def block_bound(problem: SemiSupervisedProblem, n_blocks: int, max_inner: int = 
         part = problem.subset(np.sort(np.concatenate([labelled, block])), n_blocks * problem.C2)
         free = problem.positives is None
         found = [solver.solve(part if free else part.with_positives(k)) for k in range(1 if free else part.u + 1)]
-        total = _least_sums(total, np.array([one.lower_bound for one in found]))
+        before, own = total, np.array([one.lower_bound for one in found])
+        total = np.full(len(before) + len(own) - 1, np.inf)
+        for i, value in enumerate(before):  # total_k = min over i + j = k of before_i + own_j
+            np.minimum(total[i : i + len(own)], value + own, out=total[i : i + len(own)])
         n_inner += sum(one.n_inner for one in found)
         closed &= all(one.level == "global" for one in found)
     value = total[0] if problem.positives is None else total[int(problem.positives)]
     return BlockBound(float(value) / n_blocks, n_inner, closed)
-
-
-def _least_sums(first: Floats, second: Floats) -> Floats:
-    """min over i + j = k of first_i + second_j, for each k."""
-    sums = np.full(len(first) + len(second) - 1, np.inf)
-    for i, value in enumerate(first):
-        np.minimum(sums[i : i + len(second)], value + second, out=sums[i : i + len(second)])
-    return sums

@@ -22,25 +22,20 @@ class CCCP(Solver):
     unlabelled_only: ClassVar[bool] = True
 
     def _run(self, search: Search, rng: np.random.Generator, start: Floats | None) -> Solution:
+        from structpred.nonconvex._dual_kernels import smo
+
         problem, seen = search.problem, set[bytes]()
+        upper, lower = problem.boxes(np.ones(problem.u), np.ones(problem.u))
+        shift = np.zeros(problem.n)
         p = search.supervised() if start is None else start
         while p.tobytes() not in seen and not search.exhausted:
             seen.add(p.tobytes())
             search.offer(p, None, "step")
-            p = problem.best_vertex(problem.gradient(_convex_step(search, p)))
+            search.n_inner += 1
+            # gamma = beta - C2 s in [-C2, C2] at unlabelled points, bent at 0
+            shift[problem.unlabelled] = problem.C2 * (2.0 * p - 1.0)
+            gamma, f = -shift, np.zeros(problem.n)  # beta = 0
+            settings = search.tol, np.inf, problem.max_steps
+            _, value, low, high = smo(problem.gram, problem.diagonal, upper, lower, gamma, f, *settings)
+            p = problem.best_vertex(problem.gradient(Inner(gamma + shift, f, low, high, value)))
         return search.solution(steps=len(seen))
-
-
-def _convex_step(search: Search, p: Floats) -> Inner:
-    """The classifier of the convex problem: gamma = beta - C2 s in [-C2, C2] at unlabelled points, bent at 0."""
-    from structpred.nonconvex._dual_kernels import smo
-
-    problem = search.problem
-    search.n_inner += 1
-    ones = np.ones(problem.u)
-    upper, lower = problem.boxes(ones, ones)
-    shift = np.zeros(problem.n)
-    shift[problem.unlabelled] = problem.C2 * (2.0 * p - 1.0)
-    gamma, f = -shift, np.zeros(problem.n)  # beta = 0
-    _, value, low, high = smo(problem.gram, problem.diagonal, upper, lower, gamma, f, search.tol, np.inf, problem.max_steps)
-    return Inner(gamma + shift, f, low, high, value)

@@ -289,7 +289,14 @@ def propose(problem: LatentProblem, p: Floats, rng: np.random.Generator) -> Floa
     own, states = np.flatnonzero(problem.groups == group), np.flatnonzero(problem.group_of_state == group)
     q, draw = p.copy(), rng.random()
     if draw < 0.5 and len(states) > 1:
-        _merge_and_split(problem, q, states, rng)
+        # rows of one state lose their weight (their next best state follows); those of another part between two of them
+        gone, split = rng.choice(states, 2, replace=False)
+        q[:, gone] = 0.0
+        rows = np.flatnonzero(q[:, split])
+        if len(rows) > 1:
+            a, b = rng.choice(rows, 2, replace=False)
+            nearer_b = problem.space.distances(int(b), rows) < problem.space.distances(int(a), rows)
+            q[rows[nearer_b], split], q[rows[nearer_b], gone] = 0.0, 1.0
         return q
     size = max(1, round(len(own) * float(np.exp(rng.uniform(np.log(0.02), np.log(0.5))))))
     away = problem.space.distances(int(rng.choice(own)), own)
@@ -298,15 +305,3 @@ def propose(problem: LatentProblem, p: Floats, rng: np.random.Generator) -> Floa
     if draw > 0.75:
         q[ball, int(rng.choice(states))] = 1.0
     return q
-
-
-def _merge_and_split(problem: LatentProblem, q: Floats, states: Integers, rng: np.random.Generator) -> None:
-    """Rows of one state lose their weight (their next best state follows); those of another part between two of them."""
-    gone, split = rng.choice(states, 2, replace=False)
-    q[:, gone] = 0.0
-    rows = np.flatnonzero(q[:, split])
-    if len(rows) < 2:
-        return
-    a, b = rng.choice(rows, 2, replace=False)
-    nearer_b = problem.space.distances(int(b), rows) < problem.space.distances(int(a), rows)
-    q[rows[nearer_b], split], q[rows[nearer_b], gone] = 0.0, 1.0

@@ -60,12 +60,6 @@ def doubtful_probe(problem: SemiSupervisedProblem, p: Floats, inner: Inner, rng:
     return labels
 
 
-def boundary_probe(anchor: Floats, rng: np.random.Generator) -> Floats:
-    """Where the ray from the anchor p*, the least F, through a random point of the box leaves the box."""
-    ray = rng.random(len(anchor)) - anchor
-    return np.clip(anchor + reach(anchor, ray) * ray, 0.0, 1.0)
-
-
 def reach(p: Floats, ray: Floats) -> float:
     """The largest step for which p + step ray is within [0, 1]^u.
 
@@ -172,8 +166,9 @@ def candidate(
     problem, inner, before = search.problem, search.inner, search.objective
     assert inner is not None
     labels = open_labels(search, inner, rng)
-    if labels is None:  # the local maximum above the tangent of a probe on one of the anchor's rays
-        at_q = search.solve(boundary_probe(anchor, rng))
+    if labels is None:  # the local maximum above the tangent where a ray from the anchor through a random point leaves the box
+        ray = rng.random(len(anchor)) - anchor
+        at_q = search.solve(np.clip(anchor + reach(anchor, ray) * ray, 0.0, 1.0))
         return *search.climb(tangent_value(problem, at_q)[0], at_q), "ray"
     at_q = search.solve((labels > 0).astype(float), (labels < 0).astype(float), start=inner, stop_at=before)
     if at_q.objective >= before:

@@ -75,10 +75,14 @@ class BranchAndBoundMRF(PairwiseOracle):
         return labels
 
     def _search(self, flat: Floats, shape: Shape) -> tuple[int, Labels]:
-        graph, links = graph_of(shape), links_of(shape)
+        graph, k, links = graph_of(shape), shape[1], links_of(shape)
         labels, place = np.full(graph.n, -1, np.int64), _order(shape).copy()
-        if place[0] >= 0 and _settled(flat, shape, labels):
-            return OK, labels
+        if place[0] >= 0:  # message passing, whose bound may prove its labels best; it leaves them there if they are allowed
+            status, bound, _ = _trws().trws(flat, k, *links, SWEEPS, PROVEN, labels)
+            if status != OK:
+                labels[:] = -1
+            elif bound - _pairwise().score_of(flat, len(labels), k, links.edges, labels) <= PROVEN * abs(bound):
+                return OK, labels
         return _kernels().best_output(flat, graph.n_states, links.edges, place, self.max_nodes, labels), labels
 
     def argmax_bound(self, scores: Scores, shape: Shape) -> tuple[Labels, float]:
@@ -151,13 +155,3 @@ class BranchAndBoundMRF(PairwiseOracle):
             )
         if status != OK:
             refuse(status, shape)
-
-
-def _settled(flat: Floats, shape: Shape, labels: Labels) -> bool:
-    """Message passing: whether its bound proves its labels best. They are left in `labels` if they are allowed."""
-    k, links = shape[1], links_of(shape)
-    status, bound, _ = _trws().trws(flat, k, *links, SWEEPS, PROVEN, labels)
-    if status != OK:
-        labels[:] = -1
-        return False
-    return bool(bound - _pairwise().score_of(flat, len(labels), k, links.edges, labels) <= PROVEN * abs(bound))

@@ -127,6 +127,7 @@ class _Program:
         self._cp: Any = load_cp_model(who)
         self._graph: Graph = graph_of(shape)
         self._form: Compact = compact_form(shape)
+        form, n, k, sizes = self._form, self._graph.n, self._graph.n_states, np.abs(scores)
         self._given = (scores, allowed, A, b)
         self._model: Any = self._cp.CpModel()
         self._z = [self._model.new_int_var(0, int(may), "") for may in allowed[self._form.kept]]
@@ -134,10 +135,17 @@ class _Program:
         self._matrix = self._form.matrix.astype(np.int64)
         self._start = self._form.start.astype(np.int64)
         self._n_on = self._graph.n + len(self._graph.edges)
-        self._most = _largest_sum(self._graph, scores)
+        # what no output's score exceeds in size
+        self._most = float(sizes[: n * k].reshape(n, k).max(axis=1).sum() + sizes[n * k :].reshape(-1, k * k).max(axis=1).sum())
         self._scale = power_of_two(self._most)
         self._scores = np.rint(scores * self._scale).astype(np.int64)
-        self._structure(allowed)
+        matrix = self._matrix[form.dropped]
+        for r, part in enumerate(form.dropped.tolist()):
+            entries = slice(matrix.indptr[r], matrix.indptr[r + 1])
+            terms = [self._z[at] for at in matrix.indices[entries].tolist()]
+            row = self._cp.LinearExpr.weighted_sum(terms, matrix.data[entries].tolist())
+            least = -int(self._start[part])
+            self._model.add(row >= least if allowed[part] else row == least)
         rows, limits = whole_rows(A, b, self._n_on)
         for coefficients, most in zip(rows @ self._matrix, (limits - rows @ self._start).tolist(), strict=True):
             self._model.add(self._sum(coefficients) <= most)
@@ -146,16 +154,6 @@ class _Program:
     def _sum(self, coefficients: Integers) -> Any:
         used = np.flatnonzero(coefficients).tolist()
         return self._cp.LinearExpr.weighted_sum([self._z[k] for k in used], coefficients[used].tolist())
-
-    def _structure(self, allowed: Mask) -> None:
-        form = self._form
-        matrix = self._matrix[form.dropped]
-        for r, part in enumerate(form.dropped.tolist()):
-            entries = slice(matrix.indptr[r], matrix.indptr[r + 1])
-            terms = [self._z[k] for k in matrix.indices[entries].tolist()]
-            row = self._cp.LinearExpr.weighted_sum(terms, matrix.data[entries].tolist())
-            least = -int(self._start[part])
-            self._model.add(row >= least if allowed[part] else row == least)
 
     def search(self, limit: float) -> Answer:
         """Solve; labels that break a row as float64 computes it are ruled out one by one and the rest is searched.
@@ -193,10 +191,3 @@ class _Program:
         if whole is None:
             return self._most
         return (whole + int(self._scores @ self._start) + 0.5 * self._n_on) / self._scale
-
-
-def _largest_sum(graph: Graph, scores: Floats) -> float:
-    """What no output's score exceeds in size."""
-    k, sizes = graph.n_states, np.abs(scores)
-    tables = sizes[graph.n * k :].reshape(-1, k * k)
-    return float(sizes[: graph.n * k].reshape(graph.n, k).max(axis=1).sum() + tables.max(axis=1).sum())

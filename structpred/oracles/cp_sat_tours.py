@@ -98,7 +98,10 @@ def _search(scores: Scores, shape: Shape, limit: float, who: str) -> Answer:
     if found.proven and found.values is None:
         raise InfeasibleError(f"shape {shape}: every tour has a forbidden edge")
     if found.values is not None:
-        labels: Labels | None = _in_order(arcs[found.values == 1])
+        follower, tour = dict(arcs[found.values == 1].tolist()), [0]
+        while (after := follower[tour[-1]]) != 0:
+            tour.append(after)
+        labels: Labels | None = _turned(np.array(tour, dtype=np.int64))
     else:
         labels = _turned(greedy) if allowed[edge_of[greedy, np.roll(greedy, -1)]].all() else None
     return Answer(labels, _bound(found, given, edge_of, scale), found.proven)
@@ -134,15 +137,6 @@ def _greedy(table: Floats) -> Labels:
         rest[:, tour[-1]] = -np.inf
         tour.append(int(rest[tour[-1]].argmax()))
     return np.array(tour, dtype=np.int64)
-
-
-def _in_order(arcs: Integers) -> Labels:
-    """The nodes of a circuit from node 0 on."""
-    follower = dict(arcs.tolist())
-    tour = [0]
-    while (after := follower[tour[-1]]) != 0:
-        tour.append(after)
-    return _turned(np.array(tour, dtype=np.int64))
 
 
 def _turned(tour: Labels) -> Labels:

@@ -84,7 +84,18 @@ def graph_of(shape: Shape) -> Graph:
     for e, (i, j) in enumerate(ends.tolist()):
         children[i].append(e)
         parents[j].append(e)
-    order = _topological(n_nodes, ends, children)
+    # all nodes, each behind those from which edges lead to it (Kahn 1962)
+    left = np.bincount(ends[:, 1], minlength=n_nodes).tolist()
+    order = [v for v in range(n_nodes) if left[v] == 0]
+    for v in order:
+        for e in children[v]:
+            w = int(ends[e, 1])
+            left[w] -= 1
+            if left[w] == 0:
+                order.append(w)
+    if len(order) < n_nodes:
+        around = [v for v in range(n_nodes) if left[v] > 0]
+        raise DataError(f"the graph has a cycle through some of the nodes {around[:8]}: best paths need a graph without cycles")
     reached = _reached(source, children, ends[:, 1]) & _reached(target, parents, ends[:, 0])
     if source not in reached:
         raise InfeasibleError(f"no path leads from node {source} to node {target}")
@@ -113,22 +124,6 @@ def _read(shape: Shape) -> tuple[int, int, int, Integers]:
         raise DataError("a grid of one cell has no edges: a path needs two cells")
     check_fits(64 * rows * columns, f"a grid of {rows:,} x {columns:,} cells")
     return rows * columns, 0, rows * columns - 1, grid_edges(rows, columns)
-
-
-def _topological(n_nodes: int, ends: Integers, children: list[list[int]]) -> list[int]:
-    """All nodes, each behind those from which edges lead to it (Kahn 1962)."""
-    left = np.bincount(ends[:, 1], minlength=n_nodes).tolist()
-    order = [v for v in range(n_nodes) if left[v] == 0]
-    for v in order:
-        for e in children[v]:
-            w = int(ends[e, 1])
-            left[w] -= 1
-            if left[w] == 0:
-                order.append(w)
-    if len(order) < n_nodes:
-        around = [v for v in range(n_nodes) if left[v] > 0]
-        raise DataError(f"the graph has a cycle through some of the nodes {around[:8]}: best paths need a graph without cycles")
-    return order
 
 
 def _reached(start: int, leaving: list[list[int]], other_ends: Integers) -> set[int]:

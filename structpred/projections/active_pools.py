@@ -136,12 +136,7 @@ class ActivePools:
         needed = np.stack((caps, caps * (caps + 1) // 2, 2 * caps * widths), axis=1)
         ends = np.cumsum(needed, axis=0)
         at = self._used + ends - needed
-        self._grow(ends[-1] if len(ends) else np.zeros(3, dtype=np.int64))
-        move_slots(source.arrays, slots, self.arrays, targets, caps, widths, at)
-
-    def _grow(self, needed: Integers) -> None:
-        """Room at the end of the pools."""
-        self._used = self._used + needed
+        self._used = self._used + (ends[-1] if len(ends) else np.zeros(3, dtype=np.int64))
         rows, factors, parts = self._used.tolist()
         for name, used in (("_weights", rows), ("_lengths", 2 * rows), ("_factors", factors), ("_parts", parts)):
             old = getattr(self, name)
@@ -149,3 +144,4 @@ class ActivePools:
                 size = max(2 * len(old), used)
                 check_fits(8 * size, "the active vertices of these projections")
                 setattr(self, name, np.concatenate((old, np.zeros(size - len(old), dtype=old.dtype))))
+        move_slots(source.arrays, slots, self.arrays, targets, caps, widths, at)

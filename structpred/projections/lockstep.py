@@ -252,7 +252,11 @@ def _solve(
     while len(alive):
         labels, label_ends = argmax_batch(oracle, scores[: places[-1]], places, kept)
         vertices, ends = parts_batch(oracle, labels, label_ends, kept)
-        _check_parts(vertices, ends, sizes[alive], alive)
+        most = np.repeat(sizes[alive], np.diff(ends))
+        if (wrong := (vertices < 0) | (vertices >= most)).any():  # kernels would write beside their arrays
+            k = int(wrong.argmax())
+            i = alive[np.searchsorted(ends, k, side="right") - 1]
+            raise OracleError(f"sample {i}: expected parts in [0, {most[k]}), got {vertices[k]}; run check_oracle on the oracle")
         n_calls[alive] += 1
         pools.reserve(slots[alive], np.diff(ends))
         step(kernels.advance, vertices, ends)
@@ -265,15 +269,6 @@ def _solve(
             kernels.compact(scores, old, running, places)
             kept = [shapes[i] for i in alive.tolist()]
     return gaps, n_calls
-
-
-def _check_parts(vertices: Integers, ends: Integers, sizes: Integers, alive: Integers) -> None:
-    """OracleError for parts that the instance does not have: kernels would write beside their arrays."""
-    most = np.repeat(sizes, np.diff(ends))
-    if (wrong := (vertices < 0) | (vertices >= most)).any():
-        k = int(wrong.argmax())
-        i = alive[np.searchsorted(ends, k, side="right") - 1]
-        raise OracleError(f"sample {i}: expected parts in [0, {most[k]}), got {vertices[k]}; run check_oracle on the oracle")
 
 
 def _unfinished(

@@ -1,5 +1,6 @@
 """Checks of installed libraries before they are imported: clear sentences instead of a crash of the dynamic loader."""
 
+import re
 from importlib.metadata import PackageNotFoundError, version
 
 from structpred.errors import DependencyError
@@ -54,22 +55,10 @@ def solver_clash(highspy: str | None, ortools: str | None) -> str | None:
     >>> solver_clash("1.15.1", "9.15.6755")[:37]
     'highspy 1.15.1 and ortools 9.15.6755 '
     """
-    if highspy is None or ortools is None or _release(highspy) < HIGHSPY_CLASHES_FROM:
+    numbers = re.findall(r"\d+", re.split(r"[^\d.]", highspy or "")[0])  # the leading ones: 1.15.0 of 1.15.0rc1
+    if highspy is None or ortools is None or tuple(map(int, numbers)) < HIGHSPY_CLASHES_FROM:
         return None
     return (
         f"highspy {highspy} and ortools {ortools} cannot be used in one process (each brings its own libhighs.so.1, and the "
         "second one loaded breaks): python -m pip install 'highspy>=1.14,<1.15'"
     )
-
-
-def _release(text: str) -> tuple[int, ...]:
-    """The leading numbers of a version: "1.15.0rc1" is (1, 15, 0)."""
-    numbers = []
-    for piece in text.split("."):
-        digits = piece[: len(piece) - len(piece.lstrip("0123456789"))]
-        if not digits:
-            break
-        numbers.append(int(digits))
-        if digits != piece:
-            break
-    return tuple(numbers)

@@ -90,7 +90,10 @@ class Processes:
         while busy or (left and not failed):
             while idle and left and not failed:
                 busy[idle[-1]] = left[-1]
-                _sent(idle.pop(), pieces[left.pop()])
+                try:
+                    idle.pop().send(pieces[left.pop()])
+                except OSError:
+                    raise _ended() from None
             for connection in wait(list(busy)):
                 answer = _answer(connection)
                 answers[busy.pop(connection)] = answer
@@ -98,13 +101,6 @@ class Processes:
                 idle.append(connection)
             abandon_if_asked()
         return answers
-
-
-def _sent(connection: Any, piece: tuple[Any, ...]) -> None:
-    try:
-        connection.send(piece)
-    except OSError:
-        raise _ended() from None
 
 
 def _answer(connection: Any) -> Any:

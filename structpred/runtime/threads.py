@@ -11,7 +11,7 @@ from structpred.errors import ParameterError
 from structpred.runtime.interrupts import Abandoned, abandon_if_asked
 
 if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
+    pass
 
 #: more threads than any machine has use for
 MOST_JOBS = 1024
@@ -47,15 +47,11 @@ def run_ranges(call: Callable[[int, int], None], ranges: Sequence[tuple[int, int
     with ThreadPoolExecutor(n_jobs) as pool:
         for future in [pool.submit(call, start, stop) for start, stop in ranges]:
             future.result()
-            _stop_if_asked(pool)
-
-
-def _stop_if_asked(pool: "ThreadPoolExecutor") -> None:
-    try:
-        abandon_if_asked()
-    except Abandoned:
-        pool.shutdown(cancel_futures=True)
-        raise
+            try:
+                abandon_if_asked()
+            except Abandoned:
+                pool.shutdown(cancel_futures=True)
+                raise
 
 
 def checked_jobs(n_jobs: int | None) -> int:

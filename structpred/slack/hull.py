@@ -37,8 +37,18 @@ def best_mix(a: Candidate, b: Candidate) -> tuple[float, float, float, float]:
 def hull_search(ledger: Ledger) -> float:
     """Ask until the hull is settled; returns the upper bound of Phi that the lines give."""
     points = _settle(ledger)
-    if ledger.problem.loss_unit > 0.0:
-        _settle_levels(ledger, points)
+    if ledger.problem.loss_unit > 0.0:  # at the slope of the hull at the level that allows most, until its bound cannot fall
+        asked = {lam for lam, _ in ledger.lines}
+        for _ in range(MAX_STEPS):
+            if not ledger.open() or ledger.ceiling <= ledger.best.phi * (1.0 + SETTLED):
+                break
+            lam = slope_at(points, ledger.top_level()[0])
+            if lam is None:
+                lam = 4.0 * max(asked)
+            if not 1.0 / LAM_MAX <= lam <= LAM_MAX or lam in asked:
+                break
+            asked.add(lam)
+            points.append(ledger.plain(lam))
     return ledger.ceiling
 
 
@@ -64,21 +74,6 @@ def _settle(ledger: Ledger) -> list[Candidate]:
         else:
             lam, factor = min(lam * factor, LAM_MAX), factor * factor
     return points
-
-
-def _settle_levels(ledger: Ledger, points: list[Candidate]) -> None:
-    """Ask at the slope of the hull at the level that allows most, until its bound cannot fall."""
-    asked = {lam for lam, _ in ledger.lines}
-    for _ in range(MAX_STEPS):
-        if not ledger.open() or ledger.ceiling <= ledger.best.phi * (1.0 + SETTLED):
-            return
-        lam = slope_at(points, ledger.top_level()[0])
-        if lam is None:
-            lam = 4.0 * max(asked)
-        if not 1.0 / LAM_MAX <= lam <= LAM_MAX or lam in asked:
-            return
-        asked.add(lam)
-        points.append(ledger.plain(lam))
 
 
 def slope_at(points: list[Candidate], g: float) -> float | None:

@@ -49,6 +49,8 @@ def listings(task: Task) -> Mapping[Shape, Listing]:
 
 
 def _list_shapes(task: Task) -> dict[Shape, Listing]:
+    from scipy import sparse
+
     oracle = task.oracle
     largest = max((oracle.n_parts(shape) for shape in oracle.example_shapes()), default=0)
     first: dict[Shape, int] = {}
@@ -60,11 +62,15 @@ def _list_shapes(task: Task) -> dict[Shape, Listing]:
         outputs = _outputs(task, i) if oracle.n_parts(shape) <= largest else None
         if outputs is None:
             continue
-        listing = _listing(task, i, outputs)
-        left -= len(listing.flat) + int(listing.counts.nnz)
+        parts = [task.parts_found(i, y) for y in outputs]
+        ends, indptr = (np.cumsum([0, *map(len, rows)], dtype=np.int64) for rows in (outputs, parts))
+        indices = np.concatenate([*parts, np.empty(0, np.int64)])
+        counts = sparse.csr_array((np.ones(len(indices)), indices, indptr), shape=(len(parts), task.features.n_parts(i)))
+        flat = np.concatenate([*outputs, np.empty(0, np.int64)])
+        left -= len(flat) + int(counts.nnz)
         if left < 0:
             break
-        found[shape] = listing
+        found[shape] = Listing(counts, flat, ends)
     return found
 
 
@@ -76,13 +82,3 @@ def _outputs(task: Task, i: int) -> list[Labels] | None:
     except Exception as error:
         raise blamed(error, i, oracle, "enumerate") from error
     return None if len(outputs) > MAX_OUTPUTS else [checked_labels(y, oracle) for y in outputs]
-
-
-def _listing(task: Task, i: int, outputs: list[Labels]) -> Listing:
-    from scipy import sparse
-
-    found = [task.parts_found(i, y) for y in outputs]
-    ends, indptr = (np.cumsum([0, *map(len, rows)], dtype=np.int64) for rows in (outputs, found))
-    indices = np.concatenate(found) if found else np.empty(0, np.int64)
-    counts = sparse.csr_array((np.ones(len(indices)), indices, indptr), shape=(len(found), task.features.n_parts(i)))
-    return Listing(counts, np.concatenate(outputs) if outputs else np.empty(0, np.int64), ends)

@@ -158,7 +158,14 @@ class TaskProblem(SlackProblem):
     def constrained(self, lam: float, alpha: float, beta: float, beta_inclusive: bool) -> Candidate | None:
         """argmax_constrained with the two ends of the angle as rows."""
         if not self.relaxed and not self.has & {"argmax_constrained", "argmax_constrained_bound"}:
-            return self._among_levels(lam, alpha, beta, beta_inclusive)
+            g, h, outputs = self.levels()
+            with np.errstate(invalid="ignore"):
+                above = g >= beta * h if beta_inclusive else g > beta * h
+                inside = np.flatnonzero((h > 0.0) & (g > 0.0) & (g < alpha * h) & above)
+            if not len(inside):
+                return None
+            k = int(inside[(h + lam * g)[inside].argmax()])
+            return Candidate(float(h[k]), float(g[k]), outputs[k], float(h[k] + lam * g[k]))
         scores, (rows, limits) = self.theta + lam * self.ell, self.angle_rows(alpha, beta, beta_inclusive)
         if self.relaxed:
             mu = self._ask("argmax_relaxed_constrained", scores, self.shape, rows, limits)
@@ -218,16 +225,6 @@ class TaskProblem(SlackProblem):
             self._confirmed("argmax_per_loss", Candidate(float(self._levels.h[k]), float(g[k]), labels[k]))
         return self._levels
 
-    def _among_levels(self, lam: float, alpha: float, beta: float, beta_inclusive: bool) -> Candidate | None:
-        g, h, labels = self.levels()
-        with np.errstate(invalid="ignore"):
-            above = g >= beta * h if beta_inclusive else g > beta * h
-            inside = np.flatnonzero((h > 0.0) & (g > 0.0) & (g < alpha * h) & above)
-        if not len(inside):
-            return None
-        k = int(inside[(h + lam * g)[inside].argmax()])
-        return Candidate(float(h[k]), float(g[k]), labels[k], float(h[k] + lam * g[k]))
-
     def slack_argmax(self) -> Candidate:
         """argmax_product, or the best of all outputs listed."""
         if (listing := self.listing) is not None:
@@ -254,14 +251,9 @@ class TaskProblem(SlackProblem):
         return found
 
     def kbest(self, lam: float, k: int) -> list[Candidate]:
-        """kbest at theta + lam ell."""
+        """kbest at theta + lam ell. OracleError for what cannot be that: a better one comes later, or the truth is left out."""
         listed = self._ask("kbest", self.theta + lam * self.ell, self.shape, k)
         found = [self._candidate(checked_labels(labels, self.oracle)) for labels in listed]
-        self._refuse_list(found, lam, k)
-        return found
-
-    def _refuse_list(self, found: list[Candidate], lam: float, k: int) -> None:
-        """OracleError for what cannot be the k best outputs: a better one comes later, or the truth is left out."""
         values = np.array([one.value(lam) for one in found])
         size = TOLERANCE * (1.0 + abs(self.h0) + lam * abs(self.c) + np.abs(values))
         truth = any(abs(one.h - 1.0) + abs(one.g) <= tolerance for one, tolerance in zip(found, size, strict=True))
@@ -270,7 +262,7 @@ class TaskProblem(SlackProblem):
         elif not truth and (len(found) < k or values[-1] < 1.0 - size[-1]):
             fault = "outputs that score below the true one, which is missing"
         else:
-            return
+            return found
         raise OracleError(f"sample {self.i}: {type(self.oracle).__name__}.kbest gave {fault}; run check_oracle on it")
 
     def mix(self, t: float, first: Any, second: Any) -> Any:

@@ -15,7 +15,6 @@ from structpred.objectives.log_loss import LogLoss
 from structpred.runtime.interrupts import may_be_abandoned
 from structpred.runtime.ranges import ends_of
 from structpred.runtime.standard_error import callers_level
-from structpred.task.steps import TaskLike
 from structpred.task.task import Task
 from structpred.task.terms import summed_squares
 from structpred.trainers.problem import Problem, Surrogate, Trainer, is_convex
@@ -165,8 +164,13 @@ class LBFGS(Trainer):
         return is_convex(surrogate)
 
     def init_state(self, problem: Problem) -> LBFGSState:
-        """Start at zero; near it where the problem is not convex, for which zero may be a saddle point."""
-        return self.state_at(problem, np.zeros(problem.task.dim) if problem.convex else _near_zero(problem.task))
+        """Start at zero; near it where the problem is not convex: at zero all latent variables are alike, and would stay so."""
+        if problem.convex:
+            return self.state_at(problem, np.zeros(problem.task.dim))
+        # small weights that prefer no output, so that weights without features stay zero; shards find them where they are
+        of_shards = getattr(problem.task, "random_features", None)
+        found = random_features(cast(Task, problem.task), 0) if of_shards is None else of_shards()
+        return self.state_at(problem, cast(Floats, found * (0.01 / max(float(np.abs(found).max(initial=0.0)), 1e-300))))
 
     def state_at(self, problem: Problem, w: Vector) -> LBFGSState:
         """Start at these weights."""
@@ -314,16 +318,6 @@ class LBFGS(Trainer):
     def _strength(self, problem: Problem) -> float:
         """How strongly convex the objective is, where its tangents bound it; else 0."""
         return problem.lam * problem.regulariser.strong_convexity if problem.convex else 0.0
-
-
-def _near_zero(task: TaskLike) -> Floats:
-    """Small weights that prefer no output, so that weights without features stay zero. Shards find them where they are.
-
-    At zero all latent variables are alike, and so are their gradients: they would stay so.
-    """
-    of_shards = getattr(task, "random_features", None)
-    found = random_features(cast(Task, task), 0) if of_shards is None else of_shards()
-    return cast(Floats, found * (0.01 / max(float(np.abs(found).max(initial=0.0)), 1e-300)))
 
 
 def random_features(task: Task, seed: int) -> Floats:

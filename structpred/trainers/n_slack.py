@@ -8,7 +8,6 @@ import numpy as np
 
 from structpred.core.sparse import SparseVector
 from structpred.core.types import Floats
-from structpred.task.steps import Step
 from structpred.trainers.blocks.arena import Arena
 from structpred.trainers.planes.cutting_planes import CuttingPlanes, Sweep
 from structpred.trainers.problem import Problem
@@ -66,7 +65,11 @@ class NSlackCuttingPlane(CuttingPlanes):
         if item < 0:
             return self._solve(problem, state)
         share = float(problem.p[item])
-        step = self._most_violated(problem, state, item, share)
+        if (search := getattr(problem.surrogate, "term_above", None)) is None:
+            step = problem.surrogate.term(problem.task, state.sweep.w, item)
+        else:  # it need not look at what would cut nothing off
+            slack = float(state.slacks[item]) / share if share > 0.0 else 0.0
+            step = search(problem.task, state.sweep.w, item, slack + self.precision)
         state.sweep.add(step, share)
         if not step.violation > 0.0:
             return state, False
@@ -74,15 +77,6 @@ class NSlackCuttingPlane(CuttingPlanes):
         psi = step.difference
         found = state.found.store(item, psi.indices.copy(), share * psi.values)
         return state if found is state.found else state._replace(found=found), False
-
-    def _most_violated(self, problem: Problem, state: NSlackState, item: int, share: float) -> Step:
-        """Lines 5-6. A surrogate that can search above a threshold need not look at what would cut nothing off."""
-        search = getattr(problem.surrogate, "term_above", None)
-        if search is None:
-            return problem.surrogate.term(problem.task, state.sweep.w, item)
-        slack = float(state.slacks[item]) / share if share > 0.0 else 0.0
-        found: Step = search(problem.task, state.sweep.w, item, slack + self.precision)
-        return found
 
     def _solve(self, problem: Problem, state: NSlackState) -> tuple[NSlackState, bool]:
         """Line 10: optimise over the planes of all samples."""

@@ -199,23 +199,17 @@ def _across(near: Near, weights: list[float]) -> Steps:
 Factor = tuple[int, int, dict[int, int]]
 
 
-def _waiting(shape: Shape, counts: tuple[int, ...], turn: list[int], starts: list[int]) -> list[list[Factor]]:
-    """The tables of nodes and edges, each at the bucket of that of its nodes which is eliminated first."""
+def _laid_out(shape: Shape, counts: tuple[int, ...], steps: Steps) -> Plan:
+    turn = np.argsort([node for node, _ in steps]).tolist()
     n, edges = shape[0], graph_of(shape).edges.tolist()
+    *starts, at = np.cumsum([0, *counts, *(counts[i] * counts[j] for i, j in edges)]).tolist()
+    # the tables of nodes and edges, each at the bucket of that of its nodes which is eliminated first
     waiting: list[list[Factor]] = [[] for _ in range(n)]
     for i in range(n):
         waiting[turn[i]].append((starts[i], counts[i], {i: 1}))
     for (i, j), start in zip(edges, starts[n:], strict=True):
         scope = {v: stride for v, stride in ((i, counts[j]), (j, 1)) if counts[v] > 1} or {i: 1}
         waiting[min(turn[v] for v in scope)].append((start, counts[i] * counts[j], scope))
-    return waiting
-
-
-def _laid_out(shape: Shape, counts: tuple[int, ...], steps: Steps) -> Plan:
-    turn = np.argsort([node for node, _ in steps]).tolist()
-    sizes = [*counts, *(counts[i] * counts[j] for i, j in graph_of(shape).edges.tolist())]
-    *starts, at = np.cumsum([0, *sizes]).tolist()
-    waiting = _waiting(shape, counts, turn, starts)
     buckets: list[tuple[int, ...]] = []
     nodes: list[int] = []
     factors: list[tuple[int, ...]] = []

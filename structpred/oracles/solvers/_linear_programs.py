@@ -60,7 +60,13 @@ class GlopModel:
 
     def solve(self, scores: Floats, allowed: Mask, A: Floats, b: Floats, max_iterations: int) -> tuple[Optimum | None, bool]:
         """The best point, None where there is none; and whether that answer is the only one and beyond doubt."""
-        self._forbid(allowed)
+        # what is forbidden is held at zero, by its own bound or by that of its row
+        changed, infinity = allowed != self._allowed, self._solver.infinity()
+        for places, items in ((self._form.kept, self._z), (self._form.dropped, self._rows)):
+            for k in np.flatnonzero(changed[places]).tolist():
+                part = int(places[k])
+                items[k].SetUb(infinity if allowed[part] else -float(self._form.start[part]))
+        self._allowed = allowed.copy()
         row_sizes = _powers(A)
         limits = (b - A @ self._form.start) / row_sizes
         for constraint, row, limit in zip(self._extra, A / row_sizes[:, None], limits.tolist(), strict=True):
@@ -81,15 +87,6 @@ class GlopModel:
                 f"GLOP ended without an optimum (status {status}): are the scores or the rows extremely scaled?"
             )
         return self._optimum(scores, A, size, row_sizes)
-
-    def _forbid(self, allowed: Mask) -> None:
-        """What is forbidden is held at zero, by its own bound or by that of its row."""
-        changed, infinity = allowed != self._allowed, self._solver.infinity()
-        for places, items in ((self._form.kept, self._z), (self._form.dropped, self._rows)):
-            for k in np.flatnonzero(changed[places]).tolist():
-                part = int(places[k])
-                items[k].SetUb(infinity if allowed[part] else -float(self._form.start[part]))
-        self._allowed = allowed.copy()
 
     def _optimum(self, scores: Floats, A: Floats, size: float, row_sizes: Floats) -> tuple[Optimum, bool]:
         form = self._form

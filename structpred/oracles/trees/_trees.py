@@ -46,15 +46,6 @@ def arcs_of(heads: Labels) -> Integers:
     return np.arange(n, dtype=np.int64) * (n + 1) + heads
 
 
-def arcs_of_each(heads: Labels, ends: Integers, shapes: Sequence[Shape]) -> Integers:
-    """The same for a batch, flat, in one compiled call."""
-    from structpred.oracles.trees._tree_kernels import grid_parts
-
-    out = np.empty(len(heads), np.int64)
-    grid_parts(heads, ends, checked_table(shapes, "tokens")[:, 0] + 1, out)
-    return out
-
-
 def tree_parts(heads: Labels, n: int, single_root: bool) -> Integers:
     """The arcs of a tree. Raises ValueError for heads that are not a tree, or have several roots where one is demanded."""
     if heads.shape != (n,):
@@ -215,7 +206,11 @@ class TreeOracle(Oracle):
 
     def parts_batch(self, labels: Labels, ends: Integers, shapes: Sequence[Shape]) -> tuple[Integers, Integers]:
         """The parts of each output, flat, in one compiled call."""
-        return arcs_of_each(labels, ends, shapes), ends
+        from structpred.oracles.trees._tree_kernels import grid_parts
+
+        out = np.empty(len(labels), np.int64)
+        grid_parts(labels, ends, checked_table(shapes, "tokens")[:, 0] + 1, out)
+        return out, ends
 
     def marginals(self, scores: Scores, shape: Shape) -> tuple[float, Floats]:
         """log Z, and the probability of each arc; stable for any scores.
