@@ -33,8 +33,16 @@ def examine_marginals(examiner: Examiner, space: Space, answer: Answer, where: s
         ok = np.abs(sums - 1.0).max(initial=0.0) <= 1e-9
         cause = "counts that are not divided by their sum, or read off at other parts"
         examiner.expect(_RULE, ok, where, "marginals of a position to add up to 1", sums, cause)
-    if answer.kind == RANDOM:
-        _slopes(examiner, space, theta, mu, where)
+    if answer.kind == RANDOM:  # mu is the gradient of log_z: central differences at a few parts
+        for j in examiner.rng.permutation(space.n_parts)[:4]:
+            step = np.zeros(space.n_parts)
+            step[j] = 1e-5
+            up = examiner.call("marginals", where, theta + step, space.shape)[0]
+            down = examiner.call("marginals", where, theta - step, space.shape)[0]
+            slope = float(up - down) / 2e-5
+            cause = "log_z and mu belong to different distributions"
+            ok = abs(slope - mu[j]) <= 1e-5 * max(1.0, abs(slope))
+            examiner.expect(_RULE, ok, where, f"mu[{j}] = d log_z / d theta[{j}] = {slope:.6g}", mu[j], cause)
 
 
 def _compare(examiner: Examiner, space: Space, theta: Scores, found: tuple[float, Floats], where: str) -> None:
@@ -82,19 +90,6 @@ def _overflow(theta: Scores) -> str | None:
     return "a sum that overflows or cancels: take the largest score out first (log-sum-exp)"
 
 
-def _slopes(examiner: Examiner, space: Space, theta: Scores, mu: Floats, where: str) -> None:
-    """mu is the gradient of log_z: central differences at a few parts."""
-    for j in examiner.rng.permutation(space.n_parts)[:4]:
-        step = np.zeros(space.n_parts)
-        step[j] = 1e-5
-        up = examiner.call("marginals", where, theta + step, space.shape)[0]
-        down = examiner.call("marginals", where, theta - step, space.shape)[0]
-        slope = float(up - down) / 2e-5
-        cause = "log_z and mu belong to different distributions"
-        ok = abs(slope - mu[j]) <= 1e-5 * max(1.0, abs(slope))
-        examiner.expect(_RULE, ok, where, f"mu[{j}] = d log_z / d theta[{j}] = {slope:.6g}", mu[j], cause)
-
-
 #: a point so far out that its projection lies on the face of the best outputs, to |x|^2 / 1e5
 _FAR = 1e5
 
@@ -119,8 +114,17 @@ def examine_cliques(examiner: Examiner, space: Space, answer: Answer) -> None:
     warm, _ = _projected(examiner, space, point, where, multipliers)
     cause = "`start` in place of the answer, or multipliers of another order"
     examiner.expect(rule, np.abs(warm - x).max() <= 1e-7, where, "the same from its own multipliers", warm - x, cause)
-    if space.complete:
-        _agrees(examiner, space, counts @ best, theta, where)
+    if space.complete:  # the far point's part counts lie in the hull of the outputs, and reach the best score
+        mu = counts @ best
+        if examiner.oracle.exact and (residual := space.outside_hull(mu)) is not None:
+            cause = "cliques that need not agree, or clique_parts that count other parts"
+            expected = "part counts in the hull of all outputs"
+            examiner.expect("project_cliques", residual <= 1e-6, where, expected, f"distance {residual:.3g}", cause)
+        value, top = float(theta @ mu), float((space.counts @ theta).max())
+        room = 2.0 * float(mu.sum()) ** 2 / _FAR
+        close = value >= top - room and (value <= top + room or not examiner.oracle.exact)  # a relaxation may hold more
+        cause = "a set of marginals that is too small, or clique_parts that count other parts"
+        examiner.expect("project_cliques", close, where, f"the best score {top:.6g} far out", f"{value:.6g}", cause)
 
 
 def _counts(examiner: Examiner, space: Space, where: str) -> Floats:
@@ -150,16 +154,3 @@ def _projected(examiner: Examiner, space: Space, point: Floats, where: str, star
             cause = "offsets, or scratch that threads share"
             examiner.expect(rule, same, where, "a batch on two threads to be its loop, bit for bit", batch, cause)
     return x, np.asarray(one[1], dtype=np.float64)
-
-
-def _agrees(examiner: Examiner, space: Space, mu: Floats, theta: Floats, where: str) -> None:
-    """The far point's part counts mu lie in the hull of the outputs, and reach the best score."""
-    if examiner.oracle.exact and (residual := space.outside_hull(mu)) is not None:
-        cause = "cliques that need not agree, or clique_parts that count other parts"
-        expected = "part counts in the hull of all outputs"
-        examiner.expect("project_cliques", residual <= 1e-6, where, expected, f"distance {residual:.3g}", cause)
-    value, top = float(theta @ mu), float((space.counts @ theta).max())
-    room = 2.0 * float(mu.sum()) ** 2 / _FAR
-    close = value >= top - room and (value <= top + room or not examiner.oracle.exact)  # a relaxation may hold more
-    cause = "a set of marginals that is too small, or clique_parts that count other parts"
-    examiner.expect("project_cliques", close, where, f"the best score {top:.6g} far out", f"{value:.6g}", cause)

@@ -235,7 +235,21 @@ def examine_batch(examiner: Examiner, cases: list[ShapeCase]) -> None:
     equal = [[(case.space.shape, answer) for answer in case.answers] for case in cases]
     for name, batch in [("mixed shapes", mixed), ("no instance", []), *(("equal shapes", b) for b in equal)]:
         with suppress(OracleError):
-            _one_batch(examiner, name, batch)
+            where = f"a batch of {len(batch)}, {name}"
+            scores, offsets = _flat((a.theta for _, a in batch), float), _ends(a.theta for _, a in batch)
+            rule, cause = "batch different from loop", "another rule for ties, or offsets that are off by one or by one instance"
+            shapes = [shape for shape, _ in batch]
+            found = examiner.pair(rule, "argmax_batch", where, scores, offsets, shapes, gives="(labels, label_offsets)")
+            labels, ends = (examiner.labels(x, where, "argmax_batch") for x in found)
+            wanted = _ends(a.labels for _, a in batch)
+            examiner.insist(rule, np.array_equal(ends, wanted), where, f"label_offsets {brief(wanted)}", ends, cause)
+            examiner.insist(rule, len(labels) == wanted[-1], where, f"{wanted[-1]} labels", len(labels), cause)
+            for k, (shape, answer) in enumerate(batch):
+                piece = labels[wanted[k] : wanted[k + 1]]
+                here = f"element {k} of {where}: {place(shape)}, {answer.kind}"
+                examiner.expect(
+                    rule, np.array_equal(piece, answer.labels), here, f"argmax's {brief(answer.labels)}", piece, cause
+                )
 
 
 def examine_other_batches(examiner: Examiner, cases: list[ShapeCase]) -> None:
@@ -290,19 +304,3 @@ _BATCHES: dict[str, tuple[str, str, Callable[[list[Any]], tuple[npt.NDArray[Any]
     ),
     "project_batch": ("project", "project of a batch different from loop", lambda found: (_flat(found, np.float64),)),
 }
-
-
-def _one_batch(examiner: Examiner, name: str, batch: list[tuple[Shape, Answer]]) -> None:
-    where = f"a batch of {len(batch)}, {name}"
-    scores, offsets = _flat((a.theta for _, a in batch), float), _ends(a.theta for _, a in batch)
-    rule, cause = "batch different from loop", "another rule for ties, or offsets that are off by one or by one instance"
-    shapes = [shape for shape, _ in batch]
-    found = examiner.pair(rule, "argmax_batch", where, scores, offsets, shapes, gives="(labels, label_offsets)")
-    labels, ends = (examiner.labels(x, where, "argmax_batch") for x in found)
-    wanted = _ends(a.labels for _, a in batch)
-    examiner.insist(rule, np.array_equal(ends, wanted), where, f"label_offsets {brief(wanted)}", ends, cause)
-    examiner.insist(rule, len(labels) == wanted[-1], where, f"{wanted[-1]} labels", len(labels), cause)
-    for k, (shape, answer) in enumerate(batch):
-        piece = labels[wanted[k] : wanted[k + 1]]
-        here = f"element {k} of {where}: {place(shape)}, {answer.kind}"
-        examiner.expect(rule, np.array_equal(piece, answer.labels), here, f"argmax's {brief(answer.labels)}", piece, cause)

@@ -142,9 +142,33 @@ class TaskCosts:
     def _checked(self, i: int, answer: object, truth: npt.NDArray[np.int64]) -> "GridCosts | _Sparse":
         if isinstance(answer, GridCosts):
             return self._checked_grid(i, answer)
-        if isinstance(answer, PartCosts):
-            return self._checked_parts(i, answer, truth)
-        raise LossError(f"sample {i}: {self._name}.costs must return GridCosts or PartCosts, got {type(answer).__name__}")
+        if not isinstance(answer, PartCosts):
+            raise LossError(f"sample {i}: {self._name}.costs must return GridCosts or PartCosts, got {type(answer).__name__}")
+        if self._token_weights is not None:
+            raise ParameterError(
+                f"token weights need positions, and {self._name} gives costs of parts for {type(self._oracle).__name__} "
+                "instead of a grid of label costs"
+            )
+        size = self._sizes[i]
+        try:
+            constant, costs = float(answer.constant), np.asarray(answer.costs, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise LossError(f"sample {i}: {self._name}: constant and costs must be numbers: {error}") from error
+        if costs.shape != (size,):
+            raise LossError(
+                f"sample {i}: {self._name}: expected {size} part costs, one per part of shape {self._shapes[i]}, got an array of "
+                f"shape {costs.shape}"
+            )
+        if not (np.isfinite(constant) and np.isfinite(costs).all()):
+            raise LossError(f"sample {i}: {self._name}: part costs must be finite, found NaN or infinity")
+        own = costs[truth]
+        at_truth = constant + float(own.sum())
+        if abs(at_truth) > _rounding(constant, own):
+            raise LossError(
+                f"sample {i}: {self._name}: the true output costs {at_truth:.6g}, but must cost 0 (constant + costs . mu(y_i) = "
+                f"{constant:.6g} + {own.sum():.6g}); is it a similarity (larger is better)?"
+            )
+        return _Sparse.of(PartCosts(constant, costs))
 
     def _checked_grid(self, i: int, answer: GridCosts) -> GridCosts:
         if type(answer.cost) is float and (same := self._known.get(answer.cost)) is not None:
@@ -175,33 +199,6 @@ class TaskCosts:
             raise LossError(f"sample {i}: {self._name}: label costs must be zero on the diagonal: the truth costs nothing")
         self._known[key] = kept = GridCosts(float(cost)) if cost.ndim == 0 else GridCosts(cost)
         return kept
-
-    def _checked_parts(self, i: int, answer: PartCosts, truth: npt.NDArray[np.int64]) -> "_Sparse":
-        if self._token_weights is not None:
-            raise ParameterError(
-                f"token weights need positions, and {self._name} gives costs of parts for {type(self._oracle).__name__} "
-                "instead of a grid of label costs"
-            )
-        size = self._sizes[i]
-        try:
-            constant, costs = float(answer.constant), np.asarray(answer.costs, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise LossError(f"sample {i}: {self._name}: constant and costs must be numbers: {error}") from error
-        if costs.shape != (size,):
-            raise LossError(
-                f"sample {i}: {self._name}: expected {size} part costs, one per part of shape {self._shapes[i]}, got an array of "
-                f"shape {costs.shape}"
-            )
-        if not (np.isfinite(constant) and np.isfinite(costs).all()):
-            raise LossError(f"sample {i}: {self._name}: part costs must be finite, found NaN or infinity")
-        own = costs[truth]
-        at_truth = constant + float(own.sum())
-        if abs(at_truth) > _rounding(constant, own):
-            raise LossError(
-                f"sample {i}: {self._name}: the true output costs {at_truth:.6g}, but must cost 0 (constant + costs . mu(y_i) = "
-                f"{constant:.6g} + {own.sum():.6g}); is it a similarity (larger is better)?"
-            )
-        return _Sparse.of(PartCosts(constant, costs))
 
     def may_be_negative(self, i: int) -> bool:
         """Whether only the outputs of instance i can show that none costs less than the truth."""

@@ -189,20 +189,17 @@ class Run:
                 trainer, C, self.epochs, templates=templates, max_bits=self.max_bits, projective=False, labelled=False,
                 checkpoint=checkpoint, resume=checkpoint.exists(), check_every=self.epochs, random_state=0,
             ).fit(self.train)  # fmt: skip
-            return self._scored(parser)
+            start = time.process_time()
+            found = Treebank.of(self.test.sentences(), parser.predict(self.test))
+            uas = evaluate_treebanks(self.test, found, UD).without_punctuation.uas
+            seconds = float(parser.history_[-1]["cpu_seconds"] or 0.0) + time.process_time() - start
+            rows = parser.report_.get("group_weights", np.empty((0, 0)))
+            return Training(uas, seconds, parser.group_norms_[:-1].tolist(), rows.tolist())
 
         found = Wanted(output=self.folder).kept(name, Training, train)
         for left in self.folder.glob(f"{checkpoint.name}*"):
             left.unlink()
         return found
-
-    def _scored(self, parser: DependencyParser) -> Training:
-        start = time.process_time()
-        found = Treebank.of(self.test.sentences(), parser.predict(self.test))
-        uas = evaluate_treebanks(self.test, found, UD).without_punctuation.uas
-        seconds = float(parser.history_[-1]["cpu_seconds"] or 0.0) + time.process_time() - start
-        rows = parser.report_.get("group_weights", np.empty((0, 0)))
-        return Training(uas, seconds, parser.group_norms_[:-1].tolist(), rows.tolist())
 
 
 def sparsest(tried: Sequence[tuple[float, float, int]]) -> float:

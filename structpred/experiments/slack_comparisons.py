@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.oracle import Oracle
 from structpred.core.sparse import SparseVector
@@ -129,8 +128,11 @@ class ScoreRow:
 def score_surrogate(model: Any, train: MultiLabelData, test: MultiLabelData, grid: Sequence[float], n_folds: int = 3) -> ScoreRow:
     """Choose C on the training set alone, fit with it, and score on the test set."""
     from sklearn.base import clone
+    from sklearn.model_selection import GridSearchCV, PredefinedSplit
 
-    C = choose_C(model, train.X, train.Y, grid, n_folds)
+    folds = PredefinedSplit(np.random.default_rng(0).permutation(len(train.Y)) % n_folds)
+    search = GridSearchCV(model, {"C": list(grid)}, cv=folds, refit=False, error_score="raise").fit(train.X, train.Y)
+    C = grid[int(search.best_index_)]  # the best mean accuracy over folds; the first of equals
     start = time.process_time()
     fitted = clone(model).set_params(C=C).fit(train.X, train.Y)
     seconds = time.process_time() - start
@@ -141,12 +143,3 @@ def score_surrogate(model: Any, train: MultiLabelData, test: MultiLabelData, gri
         str(model.surrogate), C, scores.accuracy, scores.label_loss, scores.micro_f1, scores.macro_f1, scores.example_f1, h_loss,
         fitted.certificate_.relative_gap, seconds,
     )  # fmt: skip
-
-
-def choose_C(model: Any, X: Any, Y: npt.NDArray[Any], grid: Sequence[float], n_folds: int = 3, seed: int = 0) -> float:
-    """The C of the grid with the best mean accuracy over folds of the training set; the first of equals."""
-    from sklearn.model_selection import GridSearchCV, PredefinedSplit
-
-    folds = PredefinedSplit(np.random.default_rng(seed).permutation(len(Y)) % n_folds)
-    search = GridSearchCV(model, {"C": list(grid)}, cv=folds, refit=False, error_score="raise").fit(X, Y)
-    return grid[int(search.best_index_)]

@@ -117,7 +117,16 @@ class ForestBlocks:
     _kernels: "staticmethod[[], Any]"
 
     def __init__(self, features: GraphFeatures, parents: Integers, truth: Integers, costs: Floats, upper: Floats) -> None:
-        self.features, self.order = features, depth_first(parents)
+        # the labels in depth-first order: each subtree is a run that begins with its top
+        children: list[list[int]] = [[] for _ in parents]
+        for v, p in enumerate(parents.tolist()):
+            if p >= 0:
+                children[p].append(v)
+        order, waiting = [], np.flatnonzero(parents < 0)[::-1].tolist()
+        while waiting:
+            order.append(v := waiting.pop())
+            waiting += children[v][::-1]
+        self.features, self.order = features, np.array(order, dtype=np.int64)
         place = np.empty_like(self.order)
         place[self.order] = np.arange(len(place))
         above = parents[self.order]
@@ -257,16 +266,3 @@ def flat_weights(features: GraphFeatures, table: Floats, pairs: Floats) -> Float
     nodes[:, :, 1], nodes[:, :, 0] = table.T, -table.T
     out[features.start : features.start + pairs.size] = pairs.ravel()
     return out
-
-
-def depth_first(parents: Integers) -> Integers:
-    """The labels in depth-first order: each subtree is a run that begins with its top."""
-    children: list[list[int]] = [[] for _ in parents]
-    for v, p in enumerate(parents.tolist()):
-        if p >= 0:
-            children[p].append(v)
-    order, waiting = [], np.flatnonzero(parents < 0)[::-1].tolist()
-    while waiting:
-        order.append(v := waiting.pop())
-        waiting += children[v][::-1]
-    return np.array(order, dtype=np.int64)

@@ -6,10 +6,10 @@ import numpy as np
 
 from structpred.core.oracle import Labels, Oracle
 from structpred.core.own_code import raised
-from structpred.core.types import Floats, Integers
+from structpred.core.types import Floats
 from structpred.errors import DataError, LossError, ParameterError
 from structpred.layers.loss import Given, Loss, Terms
-from structpred.layers.noise import Noise, Perturbed
+from structpred.layers.noise import Noise
 from structpred.layers.perturbed import mean_of, score_function
 from structpred.layers.record import Scores
 
@@ -60,23 +60,19 @@ class ExpectedCost(Loss):
     def terms(self, batch: Scores, theta: Floats, given: Given) -> Terms:
         """The mean cost, and the estimate of its derivative."""
         found = self.noise.perturb(batch, theta, given.ids, given.step)
-        costs = self._costs(found, given.ids)
-        gradient = score_function(batch, self.noise, given.ids, given.step, costs) / self.noise.sigma
-        return Terms(mean_of(costs, len(batch)), gradient, np.zeros(len(batch)), flips=found.flip_rate)
-
-    def _costs(self, found: Perturbed, ids: Integers) -> Floats:
         known: dict[tuple[int, bytes], float] = {}
         costs = np.empty(len(found.best.outputs))
         for j, labels in enumerate(found.best.outputs):
-            i = j % len(ids)
+            i = j % len(given.ids)
             key = (i, labels.tobytes())
             if key not in known:
                 try:
-                    known[key] = float(self.cost(labels.copy(), int(ids[i])))
+                    known[key] = float(self.cost(labels.copy(), int(given.ids[i])))
                 except Exception as error:
                     raise LossError(f"sample {i}: cost raised {raised(error)}") from error
                 if not np.isfinite(known[key]):
                     problem = f"the cost of the output {labels[:20].tolist()} is {known[key]}; costs must be finite"
                     raise DataError(f"sample {i}: {problem}")
             costs[j] = known[key]
-        return costs
+        gradient = score_function(batch, self.noise, given.ids, given.step, costs) / self.noise.sigma
+        return Terms(mean_of(costs, len(batch)), gradient, np.zeros(len(batch)), flips=found.flip_rate)

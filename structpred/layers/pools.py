@@ -4,7 +4,7 @@ v_k are the part counts of the K outputs of an instance's pool, c its true score
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -83,7 +83,14 @@ class PoolLoss(Loss):
     def terms(self, batch: Scores, theta: Floats, given: Given) -> Terms:
         """The loss of the pools' scores, and its gradient by the chain rule."""
         outputs = given.pool if given.pool is not None else self._own(batch, theta, given)
-        parts, part_ends, owners, ends = _packed(batch, outputs)
+        found: list[Integers] = []
+        for i, (pool, shape) in enumerate(zip(outputs, batch.shapes, strict=True)):
+            if not len(pool):
+                raise DataError(f"sample {i}: its pool has no output")
+            found += [asked_parts(batch.oracle, i, np.asarray(own), shape) for own in pool]
+        parts, part_ends = packed_labels(found)
+        ends = ends_of(np.array([len(pool) for pool in outputs], dtype=np.int64))
+        owners = np.repeat(np.arange(len(batch), dtype=np.int64), np.diff(ends))
         scores, truths = np.empty(len(owners)), np.empty(len(owners))
         for numbers, out in ((theta, scores), (given.truth, truths)):
             _kernels().score_outputs(numbers, batch.offsets, parts, part_ends, owners, out)
@@ -217,15 +224,3 @@ class ListwiseRanking(PoolLoss):
         true, _ = pool.softmax(pool.truths)
         predicted, log_total = pool.softmax(pool.scores)
         return log_total - pool.sums(true * pool.scores), predicted - true, 0.0
-
-
-def _packed(batch: Scores, outputs: Sequence[Sequence[Labels]]) -> tuple[Integers, Integers, Integers, Integers]:
-    """(parts, part_ends, owners, ends) of all outputs. Raises DataError for an empty pool, OracleError for a wrong output."""
-    found: list[Integers] = []
-    for i, (pool, shape) in enumerate(zip(outputs, batch.shapes, strict=True)):
-        if not len(pool):
-            raise DataError(f"sample {i}: its pool has no output")
-        found += [asked_parts(batch.oracle, i, np.asarray(own), shape) for own in pool]
-    ends = ends_of(np.array([len(pool) for pool in outputs], dtype=np.int64))
-    owners = np.repeat(np.arange(len(batch), dtype=np.int64), np.diff(ends))
-    return *packed_labels(found), owners, ends

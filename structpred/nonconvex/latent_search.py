@@ -199,7 +199,11 @@ class LatentBranchAndBound(LatentSolver):
                 )
                 bound = min(bound, inner.objective)
                 continue
-            for state in _candidates(problem, node.states, inner, i):
+            # the states of row i to try, the best last: those of its group that have rows, and one that has none
+            own = np.flatnonzero(problem.inside[i])
+            used = np.isin(own, node.states)
+            tried = [*own[used].tolist(), *own[~used][:1].tolist()]
+            for state in sorted(tried, key=lambda state: float(inner.scores[i, state])):
                 below = node.states.copy()
                 below[i] = state
                 todo.append(_Node(below, inner))
@@ -214,14 +218,6 @@ def decided(problem: LatentProblem, states: Integers) -> Floats:
     there = np.flatnonzero(states >= 0)
     p[there, states[there]] = 1.0
     return p
-
-
-def _candidates(problem: LatentProblem, states: Integers, inner: LatentInner, i: int) -> list[int]:
-    """The states of row i to try, the best last: those of its group that have rows, and one that has none."""
-    own = np.flatnonzero(problem.inside[i])
-    used = np.isin(own, states)
-    found = [*own[used].tolist(), *own[~used][:1].tolist()]
-    return sorted(found, key=lambda state: float(inner.scores[i, state]))
 
 
 @dataclass(frozen=True)

@@ -136,16 +136,6 @@ class PDM(Solver):
         return search.solution(probes=tried, successes=successes)
 
 
-def open_labels(search: Search, inner: Inner, rng: np.random.Generator) -> Integers | None:
-    """Labels +1, -1 and 0 of a random probe from the best ones, whose solution is `inner`; None: one of the anchor's rays."""
-    draw = rng.random()
-    if draw < _RAYS:
-        return None
-    if draw > 1.0 - _FRESH:
-        return np.zeros(search.problem.u, np.int64)
-    return (doubtful_probe if draw < _RAYS + _DOUBTFUL else lifted_probe)(search.problem, search.p, inner, rng)
-
-
 def probe(search: Search, anchor: Floats, rng: np.random.Generator) -> bool:
     """One probe from the best labels; whether it led to better ones."""
     before, rates = search.objective, (0.0 if search.problem.u <= _MANY else 0.03, 0.03, 0.1, 0.2)
@@ -165,11 +155,15 @@ def candidate(
     """
     problem, inner, before = search.problem, search.inner, search.objective
     assert inner is not None
-    labels = open_labels(search, inner, rng)
-    if labels is None:  # the local maximum above the tangent where a ray from the anchor through a random point leaves the box
+    draw = rng.random()
+    if draw < _RAYS:  # the local maximum above the tangent where a ray from the anchor through a random point leaves the box
         ray = rng.random(len(anchor)) - anchor
         at_q = search.solve(np.clip(anchor + reach(anchor, ray) * ray, 0.0, 1.0))
         return *search.climb(tangent_value(problem, at_q)[0], at_q), "ray"
+    if draw > 1.0 - _FRESH:
+        labels = np.zeros(problem.u, np.int64)
+    else:
+        labels = (doubtful_probe if draw < _RAYS + _DOUBTFUL else lifted_probe)(problem, search.p, inner, rng)
     at_q = search.solve((labels > 0).astype(float), (labels < 0).astype(float), start=inner, stop_at=before)
     if at_q.objective >= before:
         return None  # however the open labels are filled in

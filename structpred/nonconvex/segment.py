@@ -47,20 +47,15 @@ def along(problem: SemiSupervisedProblem, p: Floats, q: Floats) -> Iterator[Piec
         plus, minus = weights = (1.0 - inside) * first + inside * last
         inner = problem.solve(plus, minus, inner, tol=1e-10)
         region = region_of(problem, inner, tol=1e-8)
-        end = 1.0 if inside == 1.0 else _end(region, weights, last, inside)
+        here, there = _room(region, weights), _room(region, last)
+        falls = there < np.minimum(0.0, here)
+        shares = np.maximum(here[falls], 0.0) / (np.maximum(here[falls], 0.0) - there[falls])
+        end = min(1.0, inside + (1.0 - inside) * float(shares.min(initial=1.0)))  # where the segment leaves the region
         at = np.array([t, 0.5 * (t + end), end])
         found = [region.solution(*((1.0 - x) * first + x * last)) for x in at]
         c, b, a = np.polyfit(at - t, [one.objective for one in found], 2)
         yield Piece(t, end, a - b * t + c * t * t, b - 2.0 * c * t, c, region, np.array([found[0].h, found[2].h]))
         t = end
-
-
-def _end(region: Region, weights: Floats, last: Floats, t: float) -> float:
-    """Where the segment leaves the region after t, at most 1."""
-    here, there = _room(region, weights), _room(region, last)
-    falls = there < np.minimum(0.0, here)
-    shares = np.maximum(here[falls], 0.0) / (np.maximum(here[falls], 0.0) - there[falls])
-    return min(1.0, t + (1.0 - t) * float(shares.min(initial=1.0)))
 
 
 def _room(region: Region, weights: Floats) -> Floats:

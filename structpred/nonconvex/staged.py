@@ -56,36 +56,34 @@ class StagedSearch(Solver):
         first = round(self.first * self.max_inner)
         if first >= search.problem.u:  # else the first dive would not reach the end
             tree.run(first)
-        if tree.open:
-            self._heuristics(search, rng, random_labels(search.problem, rng) if start is None else start)
+        if tree.open:  # stages 3 and 4
+            problem = search.problem
+            start = random_labels(problem, rng) if start is None else start
+            until = round((1.0 - self.last) * self.max_inner)
+            if problem.coarsens and problem.u > self.coarse:
+                tried = [self._coarse(problem, share, rng) for share in _SHARES]
+                best = min(tried, key=lambda p: search.solve(p).objective)
+                search.offer(*search.climb(best), "coarse")
+            elif problem.coarsens and not isinstance(problem, FeatureProblem):
+                search.offer(*search.climb(GradientDescent().solve(problem).p), "descended")
+            for p in (search.supervised(), start):
+                search.offer(*search.climb(p), "start")
+            for rate in (0.03, 0.1, 0.3):
+                grown = grow(search, np.zeros(problem.u, np.int64), search.root(), rate, stop_at=search.objective)
+                if grown is not None:
+                    search.offer(*search.climb(*grown), "grown")
+            if (apart := round(_APART * (until - search.n_inner))) > 0:
+                found = PDM(max_inner=apart).solve(problem, int(rng.integers(2**31)), start)
+                search.n_inner += found.n_inner
+                search.offer(found.p, found.inner, "apart")
+            anchor, _ = problem.anchor()
+            while search.n_inner < until:
+                probe(search, anchor, rng)
         tree.run(self.max_inner)
         bound = tree.bound()
         if tree.open and self.blocks:
             bound = max(bound, block_bound(search.problem, self.blocks).value)
         return search.solution(tree.level, bound, nodes=tree.nodes)
-
-    def _heuristics(self, search: Search, rng: np.random.Generator, start: Floats) -> None:
-        """Stages 3 and 4."""
-        problem, until = search.problem, round((1.0 - self.last) * self.max_inner)
-        if problem.coarsens and problem.u > self.coarse:
-            tried = [self._coarse(problem, share, rng) for share in _SHARES]
-            best = min(tried, key=lambda p: search.solve(p).objective)
-            search.offer(*search.climb(best), "coarse")
-        elif problem.coarsens and not isinstance(problem, FeatureProblem):
-            search.offer(*search.climb(GradientDescent().solve(problem).p), "descended")
-        for p in (search.supervised(), start):
-            search.offer(*search.climb(p), "start")
-        for rate in (0.03, 0.1, 0.3):
-            grown = grow(search, np.zeros(problem.u, np.int64), search.root(), rate, stop_at=search.objective)
-            if grown is not None:
-                search.offer(*search.climb(*grown), "grown")
-        if (apart := round(_APART * (until - search.n_inner))) > 0:
-            found = PDM(max_inner=apart).solve(problem, int(rng.integers(2**31)), start)
-            search.n_inner += found.n_inner
-            search.offer(found.p, found.inner, "apart")
-        anchor, _ = problem.anchor()
-        while search.n_inner < until:
-            probe(search, anchor, rng)
 
     def _coarse(self, problem: SemiSupervisedProblem, share: float, rng: np.random.Generator) -> Floats:
         """Labels of all points from the best ones of some."""

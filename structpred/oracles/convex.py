@@ -269,32 +269,29 @@ class ConvexOracle(Oracle):
             kept = self._kept.programs = OrderedDict()
         key = (shape, question, n_rows, forbids)
         if key not in kept:
-            kept[key] = self._compiled(shape, question, n_rows, forbids)
+            import cvxpy
+
+            cp: Any = cvxpy  # its functions are not all known to type checkers
+
+            mu, constraints = self._described(shape)
+            scores = cp.Parameter(mu.size)
+            rows = cp.Parameter((n_rows, mu.size)) if n_rows else None
+            limits = cp.Parameter(n_rows) if n_rows else None
+            closed = cp.Parameter(mu.size, nonneg=True) if forbids else None
+            if n_rows:
+                constraints.append(rows @ mu <= limits)
+            if closed is not None:
+                constraints.append(cp.multiply(closed, mu) == 0.0)
+            weight = cp.Parameter(nonneg=True) if question == "project" else None
+            if question == "distance":
+                aim = -cp.norm_inf(mu - scores)
+            else:
+                aim = scores @ mu if weight is None else scores @ mu - weight * cp.sum_squares(mu)
+            kept[key] = _Program(cp.Problem(cp.Maximize(aim), constraints), mu, scores, weight, rows, limits, closed)
             if len(kept) > KEPT:
                 kept.popitem(last=False)
         kept.move_to_end(key)
         return kept[key]
-
-    def _compiled(self, shape: Shape, question: str, n_rows: int, forbids: bool) -> _Program:
-        import cvxpy
-
-        cp: Any = cvxpy  # its functions are not all known to type checkers
-
-        mu, constraints = self._described(shape)
-        scores = cp.Parameter(mu.size)
-        rows = cp.Parameter((n_rows, mu.size)) if n_rows else None
-        limits = cp.Parameter(n_rows) if n_rows else None
-        closed = cp.Parameter(mu.size, nonneg=True) if forbids else None
-        if n_rows:
-            constraints.append(rows @ mu <= limits)
-        if closed is not None:
-            constraints.append(cp.multiply(closed, mu) == 0.0)
-        weight = cp.Parameter(nonneg=True) if question == "project" else None
-        if question == "distance":
-            aim = -cp.norm_inf(mu - scores)
-        else:
-            aim = scores @ mu if weight is None else scores @ mu - weight * cp.sum_squares(mu)
-        return _Program(cp.Problem(cp.Maximize(aim), constraints), mu, scores, weight, rows, limits, closed)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what is compiled, which other processes cannot use."""

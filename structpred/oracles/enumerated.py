@@ -75,13 +75,6 @@ class EnumeratedOracle(Oracle):
         if shape in self._tables:
             self._tables.move_to_end(shape)
             return self._tables[shape]
-        table = self._build(shape)
-        self._tables[shape] = table
-        if len(self._tables) > MAX_TABLES:
-            self._tables.popitem(last=False)
-        return table
-
-    def _build(self, shape: Shape) -> Table:
         from scipy import sparse
 
         # counted first: an iterator of too many outputs must not fill the memory
@@ -105,7 +98,10 @@ class EnumeratedOracle(Oracle):
         counts.sum_duplicates()
         for y in labels:
             y.flags.writeable = False
-        return Table(labels, counts)
+        self._tables[shape] = table = Table(labels, counts)
+        if len(self._tables) > MAX_TABLES:
+            self._tables.popitem(last=False)
+        return table
 
     def n_parts(self, shape: Shape) -> int:
         """As the function says."""

@@ -75,9 +75,11 @@ class Diagram(NamedTuple):
     take: Integers
 
 
-def diagram_of(items: Floats, capacities: Floats, max_states: int) -> Diagram:
-    """The diagram of items with these weights (items, rows). Raises DataError where it has more than max_states nodes."""
-    room, n = capacities[None], len(items)
+@lru_cache(maxsize=8)  # one may hold millions of nodes
+def _diagram_of(shape: Shape, max_states: int) -> Diagram:
+    """The diagram of a shape's sets. Raises DataError where it has more than max_states nodes."""
+    rows = rows_of(shape)
+    items, room, n = rows.weights, rows.capacities[None], len(rows.weights)
     rest = np.concatenate((np.cumsum(items[::-1], axis=0)[::-1], np.zeros((1, items.shape[1]))))
     least = np.concatenate((np.minimum.accumulate(items[::-1], axis=0)[::-1], np.full((1, items.shape[1]), np.inf)))
     unit = np.where(room[0] > 0.0, room[0], 1.0) * _SHARE
@@ -109,13 +111,6 @@ def _distinct(keys: Integers) -> tuple[Integers, Integers]:
         _, value = np.unique(column, return_inverse=True)
         _, first, kind = np.unique(kind * (int(value.max()) + 1) + value, return_index=True, return_inverse=True)
     return first, kind
-
-
-@lru_cache(maxsize=8)  # one may hold millions of nodes
-def _diagram_of(shape: Shape, max_states: int) -> Diagram:
-    """The diagram of a shape's sets. Raises DataError for one with more nodes."""
-    rows = rows_of(shape)
-    return diagram_of(rows.weights, rows.capacities, max_states)
 
 
 class KnapsackOracle(Oracle):

@@ -86,12 +86,6 @@ def graph_of(shape: Shape) -> Graph:
         raise DataError(f"a graph's shape has whole numbers up to {LARGEST}, got {short(shape)}")
     n, n_states = int(n), int(n_states)
     edges = np.array(shape[2:], dtype=np.int64).reshape(-1, 2)
-    _check_edges(n, edges)
-    edges.flags.writeable = False
-    return Graph(n, n_states, edges)
-
-
-def _check_edges(n: int, edges: Integers) -> None:
     first, second = edges.T
     wrong = (
         ((edges < 0) | (edges >= n)).any(axis=1),
@@ -111,6 +105,8 @@ def _check_edges(n: int, edges: Integers) -> None:
     if (times > 1).any():
         e = int(at[times > 1][0])
         raise DataError(f"edge {e}, ({first[e]}, {second[e]}), comes more than once; add its tables up")
+    edges.flags.writeable = False
+    return Graph(n, n_states, edges)
 
 
 class Links(NamedTuple):

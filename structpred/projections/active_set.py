@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.oracle import Oracle, Scores, Shape
 from structpred.core.scores import checked_scores
@@ -202,7 +201,14 @@ class _ActiveSet:
             lengths[leaving] = self.weights[leaving] / np.maximum(self.weights[leaving] - target[leaving], 1e-300)
             weights = np.maximum(self.weights + min(1.0, float(lengths.min())) * step, 0.0)
             weights[lengths.argmin()] = 0.0
-            self._keep(weights > 0.0, weights)
+            kept = weights > 0.0
+            for k in np.flatnonzero(~kept)[::-1].tolist():
+                drop_column(self.factor, len(self.labels), k)
+                del self.labels[k]
+            numbers = np.cumsum(kept) - 1
+            entries = kept[self.owners]
+            self.owners, self.parts, self.counts = numbers[self.owners[entries]], self.parts[entries], self.counts[entries]
+            self.weights = weights[kept] / weights[kept].sum()
 
     def _towards_minimiser(self, dots: Floats) -> Floats:
         """The change d of the weights, sum d = 0, that minimises |residual - V d|, from dots = V^T residual.
@@ -217,16 +223,6 @@ class _ActiveSet:
         change, ones = cho_solve((self.factor[:n, :n], False), sides, check_finite=False).T
         found: Floats = change - (change.sum() / ones.sum()) * ones
         return found
-
-    def _keep(self, kept: npt.NDArray[np.bool_], weights: Floats) -> None:
-        """Drop vertices."""
-        for k in np.flatnonzero(~kept)[::-1].tolist():
-            drop_column(self.factor, len(self.labels), k)
-            del self.labels[k]
-        numbers = np.cumsum(kept) - 1
-        entries = kept[self.owners]
-        self.owners, self.parts, self.counts = numbers[self.owners[entries]], self.parts[entries], self.counts[entries]
-        self.weights = weights[kept] / weights[kept].sum()
 
 
 def drop_column(factor: Floats, n: int, k: int) -> None:

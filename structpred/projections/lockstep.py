@@ -87,7 +87,14 @@ class ActiveSets:
                 f"expected {len(shapes)} different ids, one an instance, got {len(ids)} of which {len(set(ids))} differ"
             )
         if self._pools.n_bytes > self.max_bytes:
-            self._forget()
+            # keep what was used last, up to half of the bytes; in pools of its own, so that earlier results keep theirs
+            names, used = list(self._slots), np.array(list(self._slots.values()), dtype=np.int64)
+            n_bytes = self._pools.bytes_of(used)
+            kept = np.cumsum(n_bytes[::-1])[::-1] <= self.max_bytes // 2
+            self._pools = self._pools.only(used[kept])
+            names = [name for name, keep in zip(names, kept.tolist(), strict=True) if keep]
+            self._slots = {name: slot for slot, name in enumerate(names)}
+            self._shapes = {name: self._shapes[name] for name in names}
         slots = np.empty(len(ids), dtype=np.int64)
         for i, (key, shape) in enumerate(zip(ids, shapes, strict=True)):
             slot = self._slots.pop(key, -1)
@@ -97,16 +104,6 @@ class ActiveSets:
             self._slots[key] = int(slots[i])  # the last in the dictionary is the last that was used
             self._shapes[key] = shape
         return self._pools, slots
-
-    def _forget(self) -> None:
-        """Keep what was used last, up to half of the bytes; in pools of its own, so that earlier results keep theirs."""
-        names, slots = list(self._slots), np.array(list(self._slots.values()), dtype=np.int64)
-        sizes = self._pools.bytes_of(slots)
-        kept = np.cumsum(sizes[::-1])[::-1] <= self.max_bytes // 2
-        self._pools = self._pools.only(slots[kept])
-        names = [name for name, keep in zip(names, kept.tolist(), strict=True) if keep]
-        self._slots = {name: slot for slot, name in enumerate(names)}
-        self._shapes = {name: self._shapes[name] for name in names}
 
 
 @dataclass(frozen=True, eq=False)

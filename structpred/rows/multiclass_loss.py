@@ -120,11 +120,9 @@ class MulticlassLoss:
                 "for two classes take a loss of one score, such as 'logistic' or 'hinge'"
             )
         task.require(self.requires, f"surrogate {type(self).__name__}")
-        self.check_labels(cast(Any, task).features.n_labels)
-        self._refuse_contradictions(cast(Any, task).features.n_labels)
-
-    def _refuse_contradictions(self, n_labels: int) -> None:
-        """LossError where a tangent is above the loss, where `value` is not that of the points, or below zero unannounced."""
+        n_labels = cast(Any, task).features.n_labels
+        self.check_labels(n_labels)
+        # a tangent above the loss, a `value` that is not that of the points, or one below zero unannounced
         z = np.random.default_rng(0).normal(size=(len(_PROBES), n_labels)) * np.array(_PROBES)[:, None]
         for y in range(min(n_labels, _PROBED)):
             values = np.array([self.value(row, y) for row in z])

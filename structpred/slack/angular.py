@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 
 from structpred.slack.ledger import Ledger
-from structpred.slack.problem import Candidate
 
 Lines = tuple[tuple[float, float], ...]
 
@@ -96,11 +95,7 @@ def _ask(ledger: Ledger, angle: Angle, lam0: float, seen: set[tuple[float, float
     if slope == 0.0 or not inside or again:
         return [], largest_phi(lines, low, high)
     seen.add((z.h, z.g))
-    return _split(angle, lines, lam, z, slope)
-
-
-def _split(angle: Angle, lines: Lines, lam: float, z: Candidate, slope: float) -> tuple[list[Angle], float]:
-    """The halves of the slopes between z and z', and the bound of the slivers at z."""
+    # the halves of the slopes between z and z', and the bound of the slivers at z
     r = 1.0 / lam
     leftover = z.phi
     if z.bound <= z.value(lam) * (1.0 + 1e-12):

@@ -36,24 +36,6 @@ def best_mix(a: Candidate, b: Candidate) -> tuple[float, float, float, float]:
 
 def hull_search(ledger: Ledger) -> float:
     """Ask until the hull is settled; returns the upper bound of Phi that the lines give."""
-    points = _settle(ledger)
-    if ledger.problem.loss_unit > 0.0:  # at the slope of the hull at the level that allows most, until its bound cannot fall
-        asked = {lam for lam, _ in ledger.lines}
-        for _ in range(MAX_STEPS):
-            if not ledger.open() or ledger.ceiling <= ledger.best.phi * (1.0 + SETTLED):
-                break
-            lam = slope_at(points, ledger.top_level()[0])
-            if lam is None:
-                lam = 4.0 * max(asked)
-            if not 1.0 / LAM_MAX <= lam <= LAM_MAX or lam in asked:
-                break
-            asked.add(lam)
-            points.append(ledger.plain(lam))
-    return ledger.ceiling
-
-
-def _settle(ledger: Ledger) -> list[Candidate]:
-    """Ask until the best point of the hull is known; the points found."""
     points = [ledger.problem.truth] + ([ledger.incumbent] if ledger.incumbent is not None else [])
     best, lam, factor, aimed = max(points, key=lambda p: p.phi), ledger.lam0, 4.0, False
     for _ in range(MAX_STEPS):
@@ -73,7 +55,18 @@ def _settle(ledger: Ledger) -> list[Candidate]:
             break  # no output has a loss and a positive h: the bound is next to nothing
         else:
             lam, factor = min(lam * factor, LAM_MAX), factor * factor
-    return points
+    if ledger.problem.loss_unit > 0.0:  # at the slope of the hull at the level that allows most, until its bound cannot fall
+        asked = {lam for lam, _ in ledger.lines}
+        for _ in range(MAX_STEPS):
+            if not ledger.open() or ledger.ceiling <= ledger.best.phi * (1.0 + SETTLED):
+                break
+            slope = slope_at(points, ledger.top_level()[0])
+            lam = 4.0 * max(asked) if slope is None else slope
+            if not 1.0 / LAM_MAX <= lam <= LAM_MAX or lam in asked:
+                break
+            asked.add(lam)
+            points.append(ledger.plain(lam))
+    return ledger.ceiling
 
 
 def slope_at(points: list[Candidate], g: float) -> float | None:

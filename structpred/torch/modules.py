@@ -114,17 +114,6 @@ def checked(theta: torch.Tensor) -> torch.Tensor:
     return theta
 
 
-def shaped(points: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
-    """Numbers as `checked` gives them in the form that the scores had."""
-    if not like.is_nested:
-        return points
-    pieces = like.unbind()
-    split = points.split([own.numel() for own in pieces])
-    return torch.nested.as_nested_tensor(
-        [own.reshape(old.shape) for own, old in zip(split, pieces, strict=True)], layout=like.layout
-    )
-
-
 def array(given: torch.Tensor) -> Numbers:
     """A tensor's numbers, flat, on the CPU, without its history; they may share its memory."""
     if given.dtype not in _KNOWN:
@@ -299,7 +288,14 @@ class LayerModule(_Module):
         self.layer = layer
 
     def _applied(self, theta: torch.Tensor, call: Callable[[Any], Any], batch: Scores) -> torch.Tensor:
-        return shaped(LayerFunction.apply(checked(theta), call, type(self.layer).__name__), theta)
+        points: torch.Tensor = LayerFunction.apply(checked(theta), call, type(self.layer).__name__)
+        if not theta.is_nested:
+            return points
+        pieces = theta.unbind()
+        split = points.split([own.numel() for own in pieces])
+        return torch.nested.as_nested_tensor(
+            [own.reshape(old.shape) for own, old in zip(split, pieces, strict=True)], layout=theta.layout
+        )
 
 
 @cache

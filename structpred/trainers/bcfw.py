@@ -20,7 +20,6 @@ from structpred.core.sparse import SparseVector
 from structpred.core.types import Floats
 from structpred.core.weights import Vector, Weights
 from structpred.runtime.lazy_names import later
-from structpred.task.steps import Step
 from structpred.task.terms import running_sum
 from structpred.trainers.blocks.arena import Arena
 from structpred.trainers.problem import Problem, Trainer
@@ -100,36 +99,31 @@ class BCFW(Trainer):
         return rng.permutation(n)
 
     def update(self, problem: Problem, state: BCFWState, item: int) -> tuple[BCFWState, bool]:
-        """Lines 4-8 for one block."""
+        """Lines 4-8 for one block: the corner u_s = p_i psi / lam, l_s = p_i offset; the line search; the updates."""
         step = problem.surrogate.term(problem.task, state.weights.v, item)  # line 4
         offset = problem.surrogate.offset(step)
-        state, gap, changed = self._move(problem, state, item, step, offset)
-        # the safe gap: what a better output than the one found could still add
-        state.gaps[item] = max(gap, 0.0) + float(problem.p[item]) * max(step.bound - step.violation, 0.0)
-        return state, changed
-
-    def _move(self, problem: Problem, state: BCFWState, i: int, step: Step, offset: float) -> tuple[BCFWState, float, bool]:
-        """Lines 5-8: the corner u_s = p_i psi / lam, l_s = p_i offset; the line search; the updates."""
         frank_wolfe_step = _kernels().frank_wolfe_step
-        weights, blocks, dual_map, share = state.weights, state.blocks, problem.dual_map, problem.p.item(i)
-        l_i, l_s, factor = state.offsets.item(i), share * offset, share / problem.lam
+        weights, blocks, dual_map, share = state.weights, state.blocks, problem.dual_map, problem.p.item(item)
+        l_i, l_s, factor = state.offsets.item(item), share * offset, share / problem.lam
         where = (
             (weights.v, weights.u, weights.scaled_mass.item()), state.point,
             (dual_map.ends, state.scale, dual_map.low, dual_map.high),
         )  # fmt: skip
         psi = (step.difference.indices, step.difference.values)
-        size = len(psi[0]) + blocks.length.item(i)
-        gap, gamma, needed = frank_wolfe_step(*where, blocks[:], i, psi, factor, l_s - l_i, problem.lam)
+        size = len(psi[0]) + blocks.length.item(item)
+        gap, gamma, needed = frank_wolfe_step(*where, blocks[:], item, psi, factor, l_s - l_i, problem.lam)
         if needed:
-            state = state._replace(blocks=blocks.with_room(i, needed))
-            frank_wolfe_step(*where, state.blocks[:], i, psi, factor, l_s - l_i, problem.lam)
+            state = state._replace(blocks=blocks.with_room(item, needed))
+            frank_wolfe_step(*where, state.blocks[:], item, psi, factor, l_s - l_i, problem.lam)
         if gamma > 0.0:
-            state.offsets[i] = (1.0 - gamma) * l_i + gamma * l_s
+            state.offsets[item] = (1.0 - gamma) * l_i + gamma * l_s
         k = state.steps.item() + 1
         state.steps.fill(k)
         if self.averaged:
             weights.include(float(k))
-        return state, gap, gamma > 0.0 and size > 0
+        # the safe gap: what a better output than the one found could still add
+        state.gaps[item] = max(gap, 0.0) + float(problem.p[item]) * max(step.bound - step.violation, 0.0)
+        return state, gamma > 0.0 and size > 0
 
     def finish_pass(self, problem: Problem, state: BCFWState) -> BCFWState:
         """Where the regulariser adapts its scales: those of the next pass, and the weights that belong to the same blocks."""

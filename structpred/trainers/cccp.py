@@ -168,11 +168,10 @@ class CCCP(ByInner, Trainer):
             w = state.first.weights().average()
             empty = FirstWeights(w[:0].copy(), w[:0].copy(), np.array(0.0), np.array(0.0))
             return self._next_round(problem, state._replace(first=empty, best=w), _partial(problem).completed(w))
-        state = state._replace(inner=self.trainer.finish_pass(_present(problem, state), state.inner))
-        return state if state.passes % self.passes else self._end_of_round(problem, state)
-
-    def _end_of_round(self, problem: Problem, state: CCCPState) -> CCCPState:
         present = _present(problem, state)
+        state = state._replace(inner=self.trainer.finish_pass(present, state.inner))
+        if state.passes % self.passes:
+            return state
         w = self.trainer.weights(present, state.inner)
         outputs = _partial(problem).completed(w)  # line 4: the best completions at the new weights
         value = self.trainer.primal(_round_problem(problem, outputs), w)

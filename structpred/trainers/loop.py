@@ -150,7 +150,30 @@ class Run:
             elif not self.history or self.history[-1]["passes"] != self.passes or self.history[-1]["primal"] is None:
                 self._record(check=True, replace=True)
         self._save()
-        return self._result(reason)
+        duals = [row["dual"] for row in self.history if row["dual"] is not None]
+        dual = max(duals) if duals else None
+        weights = self._finite_weights()
+        primal = self.history[-1]["primal"] if self.history else None
+        if self.best_weights is not None and not np.array_equal(self.best_weights, weights):
+            weights = self.best_weights
+            primal = None if primal is None else self.trainer.primal(self.problem, weights)
+        if reason == "interrupted":  # mid-pass: the last row is about other weights
+            primal = None if primal is None else self.trainer.primal(self.problem, weights)
+        proven, local = self.problem.certified and primal is not None, not self.problem.convex
+        certificate = Certificate(primal, None if local else dual, proven=proven and not local, local=local)
+        progress = self._snapshot() if self.settings.keep else None
+        gap, unsettled = certificate.gap or 0.0, getattr(self.problem.surrogate, "unsettled", None)
+        if reason == "max_iter" and gap > 0.0 and callable(unsettled):
+            # the surrogate's searches, not training, keep the gap open: what they bound but did not find at the weights is more
+            # than half of it, or is some of it where the last pass changed nothing
+            left = dot(self.problem.p, unsettled(self.problem.task, weights))
+            reason = "search_bound" if left > (0.5 * gap if self.changed else 0.0) else reason
+        self.bounds.add(primal, None, "the weights returned")
+        if reason != "interrupted":
+            self.bounds.at_zero(self.passes, weights)
+        report = self.trainer.report(self.problem, self.state)
+        groups = self.problem.task.groups, self.problem.task.group_names
+        return Result(weights, certificate, self.history, reason, self.passes, progress, report, *groups)
 
     def _pass(self) -> str | None:
         """Continue the current pass, or start the next; the reason to stop after it, if any."""
@@ -255,7 +278,17 @@ class Run:
         """Append a row to the history; with the objective and the dual value if `check`."""
         score = None
         if self.settings.dev is not None and not replace:
-            score = self._try_on_dev()
+            weights = self._finite_weights()
+            found = self.settings.dev(weights)
+            score = float(found) if isinstance(found, int | float | np.number) else float("nan")
+            if not np.isfinite(score):
+                raise ParameterError(
+                    f"dev: the score of held-out data must be a finite number, got {found!r} after pass {self.passes}"
+                )
+            if self.best_dev is None or score > self.best_dev:
+                self.best_dev, self.best_weights, self.stale = score, weights, 0
+            else:
+                self.stale += 1
         elif replace and self.history and self.history[-1]["passes"] == self.passes:
             score = self.history.pop()["dev_score"]
         if check:
@@ -288,47 +321,6 @@ class Run:
             self.closed = None if last is None else last(self.problem, self.state)
         found = self.trainer.objective(self.problem, self.state) if self.closed is None else self.closed[1:]
         return self.bounds.checked(found, self.passes, self._finite_weights)
-
-    def _try_on_dev(self) -> float:
-        assert self.settings.dev is not None
-        weights = self._finite_weights()
-        found = self.settings.dev(weights)
-        score = float(found) if isinstance(found, int | float | np.number) else float("nan")
-        if not np.isfinite(score):
-            raise ParameterError(
-                f"dev: the score of held-out data must be a finite number, got {found!r} after pass {self.passes}"
-            )
-        if self.best_dev is None or score > self.best_dev:
-            self.best_dev, self.best_weights, self.stale = score, weights, 0
-        else:
-            self.stale += 1
-        return score
-
-    def _result(self, reason: str) -> Result:
-        duals = [row["dual"] for row in self.history if row["dual"] is not None]
-        dual = max(duals) if duals else None
-        weights = self._finite_weights()
-        primal = self.history[-1]["primal"] if self.history else None
-        if self.best_weights is not None and not np.array_equal(self.best_weights, weights):
-            weights = self.best_weights
-            primal = None if primal is None else self.trainer.primal(self.problem, weights)
-        if reason == "interrupted":  # mid-pass: the last row is about other weights
-            primal = None if primal is None else self.trainer.primal(self.problem, weights)
-        proven, local = self.problem.certified and primal is not None, not self.problem.convex
-        certificate = Certificate(primal, None if local else dual, proven=proven and not local, local=local)
-        progress = self._snapshot() if self.settings.keep else None
-        gap, unsettled = certificate.gap or 0.0, getattr(self.problem.surrogate, "unsettled", None)
-        if reason == "max_iter" and gap > 0.0 and callable(unsettled):
-            # the surrogate's searches, not training, keep the gap open: what they bound but did not find at the weights is more
-            # than half of it, or is some of it where the last pass changed nothing
-            left = dot(self.problem.p, unsettled(self.problem.task, weights))
-            reason = "search_bound" if left > (0.5 * gap if self.changed else 0.0) else reason
-        self.bounds.add(primal, None, "the weights returned")
-        if reason != "interrupted":
-            self.bounds.at_zero(self.passes, weights)
-        report = self.trainer.report(self.problem, self.state)
-        groups = self.problem.task.groups, self.problem.task.group_names
-        return Result(weights, certificate, self.history, reason, self.passes, progress, report, *groups)
 
     def _fingerprint(self) -> str:
         """Digest of everything that affects the run except its length."""

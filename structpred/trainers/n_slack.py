@@ -62,8 +62,18 @@ class NSlackCuttingPlane(CuttingPlanes):
 
     def update(self, problem: Problem, state: NSlackState, item: int) -> tuple[NSlackState, bool]:
         """Lines 4-9 for one sample, which may add a plane; line 10 after the last one."""
-        if item < 0:
-            return self._solve(problem, state)
+        if item < 0:  # line 10: optimise over the planes of all samples
+            n = len(problem.task)
+            listed = np.flatnonzero(~np.isnan(state.offsets)).tolist()
+            blocks = map(state.found.block, listed)  # views of an arena: planes are copies
+            planes = [
+                (i, SparseVector(idx.copy(), val.copy()), float(state.offsets[i]))
+                for i, (idx, val) in zip(listed, blocks, strict=True)
+            ]
+            sweep = state.sweep.with_planes(problem, planes, self.precision, 1.0 / n)
+            changed = not np.array_equal(sweep.w, state.sweep.w)
+            slacks = sweep.master.slacks(problem.lam)
+            return NSlackState(sweep.pruned(self.max_idle), Arena.empty(n), np.full(n, np.nan), slacks), changed
         share = float(problem.p[item])
         if (search := getattr(problem.surrogate, "term_above", None)) is None:
             step = problem.surrogate.term(problem.task, state.sweep.w, item)
@@ -77,17 +87,3 @@ class NSlackCuttingPlane(CuttingPlanes):
         psi = step.difference
         found = state.found.store(item, psi.indices.copy(), share * psi.values)
         return state if found is state.found else state._replace(found=found), False
-
-    def _solve(self, problem: Problem, state: NSlackState) -> tuple[NSlackState, bool]:
-        """Line 10: optimise over the planes of all samples."""
-        n = len(problem.task)
-        listed = np.flatnonzero(~np.isnan(state.offsets)).tolist()
-        blocks = map(state.found.block, listed)  # views of an arena: planes are copies
-        planes = [
-            (i, SparseVector(idx.copy(), val.copy()), float(state.offsets[i]))
-            for i, (idx, val) in zip(listed, blocks, strict=True)
-        ]
-        sweep = state.sweep.with_planes(problem, planes, self.precision, 1.0 / n)
-        changed = not np.array_equal(sweep.w, state.sweep.w)
-        slacks = sweep.master.slacks(problem.lam)
-        return NSlackState(sweep.pruned(self.max_idle), Arena.empty(n), np.full(n, np.nan), slacks), changed

@@ -57,19 +57,15 @@ class OneSlackCuttingPlane(CuttingPlanes):
 
     def update(self, problem: Problem, state: OneSlackState, item: int) -> tuple[OneSlackState, bool]:
         """Line 6 for one sample, what it adds to the plane; lines 8 and 4 after the last one."""
-        if item < 0:
-            return self._solve(problem, state)
+        if item < 0:  # line 8, the plane joins the others, and line 4, the optimum over them
+            at = np.flatnonzero(state.mean)
+            plane = (0, SparseVector(at, state.mean[at]), float(state.offset))
+            sweep = state.sweep.with_planes(problem, [plane], self.precision)
+            changed = not np.array_equal(sweep.w, state.sweep.w)
+            return OneSlackState(sweep.pruned(self.max_idle), np.zeros_like(state.mean), np.array(0.0)), changed
         step, share = problem.surrogate.term(problem.task, state.sweep.w, item), float(problem.p[item])
         state.sweep.add(step, share)
         if step.violation > 0.0:
             _kernels().add_into(state.mean, step.difference.indices, step.difference.values, share)
             state.offset.fill(state.offset.item() + share * problem.surrogate.offset(step))
         return state, False
-
-    def _solve(self, problem: Problem, state: OneSlackState) -> tuple[OneSlackState, bool]:
-        """Line 8, the plane joins the others, and line 4, the optimum over them."""
-        at = np.flatnonzero(state.mean)
-        plane = (0, SparseVector(at, state.mean[at]), float(state.offset))
-        sweep = state.sweep.with_planes(problem, [plane], self.precision)
-        changed = not np.array_equal(sweep.w, state.sweep.w)
-        return OneSlackState(sweep.pruned(self.max_idle), np.zeros_like(state.mean), np.array(0.0)), changed

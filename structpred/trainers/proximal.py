@@ -153,21 +153,18 @@ class OnlineProximal(Trainer):
                 weights.shrink(norms, term.group_prox(norms, eta * problem.lam))  # type: ignore[attr-defined]
             else:
                 weights.prox(term, eta * problem.lam)
-        self._project(problem, state)
+        # line 9, and the largest |w_t| so far
+        norms, radius = weights.norms, self._ball(problem)
+        length = float(np.sqrt(norms @ norms))
+        if length > radius:
+            weights.shrink(norms, norms * (radius / length))
+            length = radius
+        if length > state.farthest.item():
+            state.farthest.fill(length)
         state.steps.fill(t)
         if self.averaged:
             weights.include()
         return state, len(psi.indices) > 0
-
-    def _project(self, problem: Problem, state: ProximalState) -> None:
-        """Line 9, and the largest |w_t| so far."""
-        norms, radius = state.weights.norms, self._ball(problem)
-        length = float(np.sqrt(norms @ norms))
-        if length > radius:
-            state.weights.shrink(norms, norms * (radius / length))
-            length = radius
-        if length > state.farthest.item():
-            state.farthest.fill(length)
 
     def _ball(self, problem: Problem) -> float:
         """The radius of line 9, inf for none."""

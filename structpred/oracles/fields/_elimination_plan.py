@@ -51,14 +51,7 @@ def plan_of(shape: Shape, counts: tuple[int, ...], max_table: int) -> Plan:
 
     Raises DataError where every order tried needs a table of more than max_table entries, or all tables more than the memory.
     """
-    steps = _order(shape, counts, max_table)
-    size = sum(prod(counts[j] for j in around) for _, around in steps)
-    check_fits(8 * size, f"the tables of bucket elimination, {size:,} entries,")
-    return _laid_out(shape, counts, steps)
-
-
-def _order(shape: Shape, counts: tuple[int, ...], max_table: int) -> Steps:
-    """The cheaper of two orders: by least weighted fill, good on irregular graphs, and across the graph, good on grids."""
+    # the cheaper of two orders: by least weighted fill, good on irregular graphs, and across the graph, good on grids
     near: Near = {i: set() for i in range(shape[0])}
     for i, j in graph_of(shape).edges.tolist():
         if counts[i] > 1 and counts[j] > 1:  # a node in its only state ties nothing together
@@ -71,7 +64,10 @@ def _order(shape: Shape, counts: tuple[int, ...], max_table: int) -> Steps:
     fitting = [(sum(entries), steps) for entries, steps in tried if max(entries) <= max_table]
     if not fitting:
         raise DataError(_too_wide(shape, *_needed(*min(tried, key=lambda pair: max(pair[0]))), max_table))
-    return min(fitting, key=lambda pair: pair[0])[1]
+    steps = min(fitting, key=lambda pair: pair[0])[1]
+    size = sum(prod(counts[j] for j in around) for _, around in steps)
+    check_fits(8 * size, f"the tables of bucket elimination, {size:,} entries,")
+    return _laid_out(shape, counts, steps)
 
 
 def _needed(entries: list[int], steps: Steps) -> tuple[str, str]:

@@ -46,23 +46,6 @@ def arcs_of(heads: Labels) -> Integers:
     return np.arange(n, dtype=np.int64) * (n + 1) + heads
 
 
-def tree_parts(heads: Labels, n: int, single_root: bool) -> Integers:
-    """The arcs of a tree. Raises ValueError for heads that are not a tree, or have several roots where one is demanded."""
-    if heads.shape != (n,):
-        raise ValueError(f"expected {n} heads, one per token, got shape {heads.shape}")
-    if n and not (heads.min() >= 0 and heads.max() <= n):
-        raise ValueError(f"heads must lie in 0..{n} (0 is the root), got {heads.min()}..{heads.max()}")
-    roots = int(np.count_nonzero(heads == 0))
-    if single_root and roots > 1:
-        raise ValueError(f"expected one token with head 0, got {roots}")
-    above = np.concatenate(([0], heads))  # each round doubles the height that has been climbed
-    for _ in range(n.bit_length()):
-        above = above[above]
-    if above.any():
-        raise ValueError(f"no tree: following the heads from token {int(above.argmax())} upwards never reaches the root")
-    return arcs_of(heads)
-
-
 def all_trees(n: int, single_root: bool) -> Iterator[Labels]:
     """Every tree of n tokens, in the order of their heads: (n + 1)^(n - 1) of them, n^(n - 1) with a single root."""
     check_listed(n)
@@ -197,9 +180,21 @@ class TreeOracle(Oracle):
 
     def parts(self, labels: Labels, shape: Shape) -> Integers:
         """One arc per token. ValueError for heads that are not such a tree, or have several roots where single_root holds."""
-        found = tree_parts(labels, shape[0], self.single_root)
+        n = shape[0]
+        if labels.shape != (n,):
+            raise ValueError(f"expected {n} heads, one per token, got shape {labels.shape}")
+        if n and not (labels.min() >= 0 and labels.max() <= n):
+            raise ValueError(f"heads must lie in 0..{n} (0 is the root), got {labels.min()}..{labels.max()}")
+        roots = int(np.count_nonzero(labels == 0))
+        if self.single_root and roots > 1:
+            raise ValueError(f"expected one token with head 0, got {roots}")
+        above = np.concatenate(([0], labels))  # each round doubles the height that has been climbed
+        for _ in range(n.bit_length()):
+            above = above[above]
+        if above.any():
+            raise ValueError(f"no tree: following the heads from token {int(above.argmax())} upwards never reaches the root")
         self._refuse(labels)
-        return found
+        return arcs_of(labels)
 
     def _refuse(self, heads: Labels) -> None:
         """Raise ValueError for a tree that is not an output. A child that changed `parts` would lose `parts_batch`."""
