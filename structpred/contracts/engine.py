@@ -62,8 +62,7 @@ class Space:
 
     def scores(self, theta: Scores) -> Floats:
         """The score of each known output."""
-        values: Floats = self.counts @ theta
-        return values
+        return self.counts @ theta
 
     def outside_hull(self, mu: Floats) -> float | None:
         """About how far mu is from the hull of all outputs; None where they are not all known, or too many."""

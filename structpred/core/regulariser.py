@@ -103,8 +103,7 @@ class DualMap(NamedTuple):
     def weights(self, u: Floats) -> Floats:
         """The w of a dual point; zeros are +0.0."""
         scale, low, high = self._between(0, len(u))
-        out: Floats = scale * (u - np.clip(u, low, high)) + 0.0
-        return out
+        return scale * (u - np.clip(u, low, high)) + 0.0
 
     def conjugate(self, u: Pieces) -> float:
         """r*(u)."""
@@ -137,8 +136,7 @@ class DualMap(NamedTuple):
         scale, low, high = self._between(0, len(w))
         low, high = (np.where(np.isinf(bound), bound, step * np.where(np.isinf(bound), 0.0, bound)) for bound in (low, high))
         factor = np.divide(scale, scale + step, out=np.zeros_like(scale), where=scale > 0.0)
-        out: Floats = factor * (w - np.clip(w, low, high)) + 0.0
-        return out
+        return factor * (w - np.clip(w, low, high)) + 0.0
 
     def _between(self, first: int, n: int) -> tuple[Floats, Floats, Floats]:
         """(scale, low, high) of n weights from the one of number first on; of length 1 where they are in one group."""

@@ -81,8 +81,7 @@ class Weights(NamedTuple):
 
     def current(self) -> Vector:
         """The present weights as a new flat vector of v's dtype."""
-        out: Vector = np.multiply(self.v, self.scale, dtype=self.v.dtype)
-        return out
+        return np.multiply(self.v, self.scale, dtype=self.v.dtype)
 
     def average(self) -> Vector:
         """The weighted average of all included iterates; the present weights while there are none."""

@@ -5,8 +5,8 @@ import numpy as np
 from structpred.core.oracle import Oracle
 from structpred.core.types import Floats, Integers
 from structpred.layers.layer import Layer, Point
-from structpred.layers.loss import checked_positive
 from structpred.layers.record import Scores
+from structpred.runtime.settings import checked_positive
 
 
 class BlackBoxLayer(Layer):
@@ -43,8 +43,7 @@ class BlackBoxLayer(Layer):
         mu = batch.counts(best)
 
         def pull(gradient: Floats) -> Floats:
-            found: Floats = (mu - batch.counts(batch.best(theta - self.lam * gradient))) / self.lam
-            return found
+            return (mu - batch.counts(batch.best(theta - self.lam * gradient))) / self.lam
 
         return Point(mu, pull, best.gaps, best.outputs)
 

@@ -5,8 +5,9 @@ import numpy as np
 from structpred.core.oracle import Oracle
 from structpred.core.types import Floats
 from structpred.errors import ConvergenceError, ParameterError
-from structpred.layers.loss import Given, Loss, Terms, checked_count, checked_positive
+from structpred.layers.loss import Given, Loss, Terms
 from structpred.layers.record import Scores
+from structpred.runtime.settings import checked_positive, checked_whole
 
 
 class ConeAlignment(Loss):
@@ -39,7 +40,7 @@ class ConeAlignment(Loss):
 
     def __init__(self, oracle: Oracle, *, tol: float = 1e-9, max_rounds: int = 1000) -> None:
         super().__init__(oracle)
-        self.tol, self.max_rounds = checked_positive(tol, "tol"), checked_count(max_rounds, "max_rounds")
+        self.tol, self.max_rounds = checked_positive(tol, "tol"), checked_whole(max_rounds, "max_rounds")
 
     def terms(self, batch: Scores, theta: Floats, given: Given) -> Terms:
         """The projection, then the cosine and its derivative."""

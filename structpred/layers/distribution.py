@@ -12,8 +12,8 @@ from structpred.core.oracle import Labels
 from structpred.core.requirements import require
 from structpred.core.types import Floats
 from structpred.errors import OracleError
-from structpred.layers.loss import checked_count
 from structpred.layers.record import Gold, Outputs, Scores
+from structpred.runtime.settings import checked_whole
 
 #: parts with a smaller probability, or a smaller one of being off, are taken as decided
 _NEVER = 1e-12
@@ -61,20 +61,18 @@ class Distribution:
     @cached_property
     def entropy(self) -> Floats:
         """(n,), in nats: log Z - theta . E[mu]."""
-        found: Floats = np.maximum(self.log_partition - self.batch.dots(self.theta, self.marginals), 0.0)
-        return found
+        return np.maximum(self.log_partition - self.batch.dots(self.theta, self.marginals), 0.0)
 
     def log_prob(self, outputs: Gold) -> Floats:
         """(n,) log p of one output an instance: labels, or flat part counts."""
-        found: Floats = self.batch.dots(self.theta, self.batch.points(outputs)) - self.log_partition
-        return found
+        return self.batch.dots(self.theta, self.batch.points(outputs)) - self.log_partition
 
     def kbest(self, k: int) -> list[list[Labels]]:
         """The k most probable outputs of each instance, best first, fewer where there are fewer."""
         require(("kbest",), self.batch.oracle, "Distribution.kbest")
         oracle: Any = self.batch.oracle
         pairs = zip(self.batch.split(self.theta), self.batch.shapes, strict=True)
-        return [oracle.kbest(own, shape, checked_count(k, "k")) for own, shape in pairs]
+        return [oracle.kbest(own, shape, checked_whole(k, "k")) for own, shape in pairs]
 
     def samples(self, n: int, *, seed: int = 0) -> list[list[Labels]]:
         """n independent outputs of each instance, drawn exactly: each choice by the marginals given those before.
@@ -83,7 +81,7 @@ class Distribution:
         batches of marginals as the longest instance has choices. The same seed gives the same outputs. Raises OracleError where
         an oracle without label_grid has outputs in which a part counts twice.
         """
-        copies, rng = self.batch.copies(checked_count(n, "n")), np.random.default_rng(checked_count(seed, "seed", 0))
+        copies, rng = self.batch.copies(checked_whole(n, "n")), np.random.default_rng(checked_whole(seed, "seed", 0))
         by_label = callable(getattr(self.batch.oracle, "label_grid", None))
         drawn = self._labels_drawn(copies, n, rng) if by_label else self._parts_drawn(copies, n, rng)
         size = len(self.batch)

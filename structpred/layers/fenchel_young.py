@@ -11,9 +11,10 @@ from structpred.core.costs import Cost, TaskCosts
 from structpred.core.oracle import Oracle
 from structpred.core.requirements import Needs
 from structpred.core.types import Floats
-from structpred.layers.loss import Given, Loss, Terms, checked_positive, checked_weight
+from structpred.layers.loss import Given, Loss, Terms
 from structpred.layers.record import Outputs, Scores
 from structpred.layers.soft import covariances
+from structpred.runtime.settings import checked_nonnegative, checked_positive
 from structpred.task.task_checks import true_parts
 
 
@@ -97,7 +98,7 @@ class FenchelYoung(Loss):
         self.smoothing = Hard() if smoothing is None else smoothing
         self.requires, self.smooth = self.smoothing.requires, not isinstance(self.smoothing, Hard)
         super().__init__(oracle)
-        self.cost_weight, self.scale = checked_weight(cost_weight, "cost_weight"), checked_positive(scale, "scale")
+        self.cost_weight, self.scale = checked_nonnegative(cost_weight, "cost_weight"), checked_positive(scale, "scale")
         self.takes = ("gold", "costs") if self.cost_weight else ("gold",)
 
     def terms(self, batch: Scores, theta: Floats, given: Given) -> Terms:

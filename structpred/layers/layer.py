@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy.typing as npt
 
 from structpred.core.types import Floats, Integers
-from structpred.layers.loss import Decided, OfScores, check_oracle_of, checked_count, checked_ids
+from structpred.layers.loss import Decided, OfScores, check_oracle_of, checked_ids
 from structpred.layers.record import Outputs, Scores
+from structpred.runtime.settings import checked_whole
 
 #: from the gradient by mu to that by theta, both flat
 PullBack = Callable[[npt.ArrayLike], Floats]
@@ -74,7 +75,7 @@ class Layer(OfScores, ABC):
         """mu of each instance, and the pull-back; arguments and errors are those of losses."""
         check_oracle_of(batch, self.oracle, type(self).__name__)
         full = batch.full(theta)
-        found = self.point(batch, full, checked_ids(ids, len(batch)), ids is not None, checked_count(step, "step", 0))
+        found = self.point(batch, full, checked_ids(ids, len(batch)), ids is not None, checked_whole(step, "step", 0))
 
         def pull(mu_bar: npt.ArrayLike) -> Floats:
             return batch.masked(found.pull(batch.masked(batch.flat(mu_bar, "gradient"))))

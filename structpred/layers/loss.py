@@ -15,6 +15,7 @@ from structpred.core.requirements import Needs, require
 from structpred.core.types import Floats, Integers
 from structpred.errors import DataError, ParameterError
 from structpred.layers.record import Gold, Outputs, Scores
+from structpred.runtime.settings import checked_whole
 from structpred.task.regret import packed_labels
 
 #: a value below minus this share of the terms that cancel in it is no rounding: the gold lies outside the hull
@@ -242,7 +243,7 @@ class Loss(OfScores, ABC):
             target = self._solved(batch, truth, names if ids is not None else None)
         if pool is not None and len(pool) != len(batch):
             raise DataError(f"expected one pool of outputs an instance, {len(batch)}, got {len(pool)}")
-        given = Given(target, truth, ell, pool, names, ids is not None, checked_count(step, "step", 0))
+        given = Given(target, truth, ell, pool, names, ids is not None, checked_whole(step, "step", 0))
         found = self.terms(batch, full, given)
         if self.nonnegative:
             self._refuse_negative(batch, full if found.scores is None else found.scores, found, given)
@@ -300,24 +301,3 @@ def checked_ids(ids: Sequence[int] | Integers | None, n: int) -> Integers:
     if found.shape != (n,) or (found.dtype.kind not in "iu" and n):
         raise DataError(f"ids: expected {n} whole numbers, got {found.dtype} of shape {found.shape}")
     return found.astype(np.int64)
-
-
-def checked_positive(number: float, name: str) -> float:
-    """A finite number > 0, else ParameterError."""
-    if isinstance(number, bool) or not (np.isfinite(number) and number > 0):
-        raise ParameterError(f"{name} must be finite and > 0, got {number!r}")
-    return float(number)
-
-
-def checked_weight(number: float, name: str) -> float:
-    """A finite number >= 0, else ParameterError."""
-    if isinstance(number, bool) or not (np.isfinite(number) and number >= 0):
-        raise ParameterError(f"{name} must be finite and >= 0, got {number!r}")
-    return float(number)
-
-
-def checked_count(number: int, name: str, least: int = 1) -> int:
-    """A whole number >= least, else ParameterError."""
-    if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < least:
-        raise ParameterError(f"{name} must be a whole number >= {least}, got {number!r}")
-    return int(number)

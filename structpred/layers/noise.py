@@ -7,10 +7,10 @@ import numpy as np
 
 from structpred.core.types import Floats, Integers
 from structpred.errors import ParameterError
-from structpred.layers.loss import checked_count, checked_positive
 from structpred.layers.record import Best, Outputs, Scores
 from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits
+from structpred.runtime.settings import checked_positive, checked_whole
 from structpred.runtime.threads import run_ranges, split_evenly
 
 _kernels = later("structpred.layers._noise_kernels")
@@ -63,9 +63,9 @@ class Noise:
     multiplicative: bool
 
     def __post_init__(self) -> None:
-        checked_count(self.samples, "samples")
+        checked_whole(self.samples, "samples")
         checked_positive(self.sigma, "sigma")
-        checked_count(self.seed, "seed", 0)
+        checked_whole(self.seed, "seed", 0)
         if self.antithetic and self.samples % 2:
             raise ParameterError(
                 f"antithetic noise comes in pairs z and -z: samples must be even, got {self.samples}; or set antithetic=False"

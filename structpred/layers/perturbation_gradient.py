@@ -2,8 +2,9 @@
 
 from structpred.core.oracle import Oracle
 from structpred.core.types import Floats
-from structpred.layers.loss import Given, Loss, Terms, checked_positive
+from structpred.layers.loss import Given, Loss, Terms
 from structpred.layers.record import Scores
+from structpred.runtime.settings import checked_positive
 
 
 class PerturbationGradient(Loss):

@@ -9,7 +9,7 @@ from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.own_code import asked_parts
 from structpred.core.types import Floats
 from structpred.errors import ParameterError
-from structpred.layers.loss import checked_count
+from structpred.runtime.settings import checked_whole
 
 
 class PooledOracle(Oracle):
@@ -41,7 +41,7 @@ class PooledOracle(Oracle):
         if not 0.0 < share <= 1.0:
             raise ParameterError(f"share must lie in (0, 1], got {share!r}")
         self.oracle, self.share, self.output = oracle, float(share), oracle.output
-        self.size = checked_count(size, "size")
+        self.size = checked_whole(size, "size")
         self._met: dict[Shape, dict[bytes, tuple[Labels, Floats]]] = {}
 
     # those of the oracle

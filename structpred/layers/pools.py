@@ -13,10 +13,11 @@ from structpred.core.oracle import Labels, Oracle
 from structpred.core.own_code import asked, asked_parts
 from structpred.core.types import Floats, Integers
 from structpred.errors import DataError
-from structpred.layers.loss import Given, Loss, Terms, checked_count, keys_of
+from structpred.layers.loss import Given, Loss, Terms, keys_of
 from structpred.layers.record import Scores
 from structpred.runtime.lazy_names import later
 from structpred.runtime.ranges import ends_of
+from structpred.runtime.settings import checked_whole
 from structpred.task.regret import packed_labels
 
 _kernels = later("structpred.layers._record_kernels")
@@ -73,7 +74,7 @@ class PoolLoss(Loss):
 
     def __init__(self, oracle: Oracle, *, size: int = 10) -> None:
         super().__init__(oracle)
-        self.size = checked_count(size, "size", 2)
+        self.size = checked_whole(size, "size", 2)
         self._pools: dict[tuple[int, bytes], dict[bytes, Labels]] = {}
 
     @abstractmethod

@@ -8,10 +8,10 @@ import numpy as np
 from structpred.core.oracle import Oracle
 from structpred.core.types import Floats, Integers
 from structpred.layers.layer import Layer, Point
-from structpred.layers.loss import checked_positive
 from structpred.layers.noise import Noise, Perturbed
 from structpred.layers.perturbed import mean_of, mean_point
 from structpred.layers.record import Scores
+from structpred.runtime.settings import checked_positive
 
 
 class SmoothedDifferenceLayer(Layer):

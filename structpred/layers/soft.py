@@ -7,8 +7,8 @@ import numpy as np
 from structpred.core.oracle import Oracle
 from structpred.core.types import Floats, Integers
 from structpred.layers.layer import Layer, Point
-from structpred.layers.loss import checked_positive
 from structpred.layers.record import Scores
+from structpred.runtime.settings import checked_positive
 
 
 class SoftLayer(Layer):
@@ -56,7 +56,6 @@ def covariances(batch: Scores, theta: Floats, temperature: float = 1.0, width: f
         largest = batch.largest(direction)
         r = batch.spread(width / np.where(largest > 0.0, largest, 1.0))
         _, both = batch.copies(2).marginals(np.concatenate((scores + r * direction, scores - r * direction)))
-        found: Floats = (both[: batch.size] - both[batch.size :]) / (2.0 * temperature * r)
-        return found
+        return (both[: batch.size] - both[batch.size :]) / (2.0 * temperature * r)
 
     return times

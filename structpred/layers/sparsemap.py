@@ -10,9 +10,10 @@ from structpred.core.oracle import Oracle, Shape
 from structpred.core.types import Floats, Integers
 from structpred.errors import DataError, InfeasibleError
 from structpred.layers.layer import Layer, Point
-from structpred.layers.loss import Given, Loss, Terms, checked_positive
+from structpred.layers.loss import Given, Loss, Terms
 from structpred.layers.record import Scores
 from structpred.projections.lockstep import ActiveSets, HullPoints, nearest_in_hulls
+from structpred.runtime.settings import checked_positive
 
 #: shape -> d >= 0, a number a part
 Metric = Callable[[Shape], npt.ArrayLike]

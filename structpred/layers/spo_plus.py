@@ -5,8 +5,9 @@ import numpy.typing as npt
 from structpred.core.oracle import Oracle
 from structpred.core.types import Floats
 from structpred.errors import MissingCapabilityError
-from structpred.layers.loss import Given, Loss, LossRecord, Terms, checked_positive
+from structpred.layers.loss import Given, Loss, LossRecord, Terms
 from structpred.layers.record import Scores
+from structpred.runtime.settings import checked_positive
 
 
 class SPOPlus(Loss):

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from structpred.core.types import Floats, Integers
 from structpred.errors import ConvergenceError, DataError, ParameterError
-from structpred.nonconvex.problem import positive
+from structpred.runtime.settings import checked_positive
 
 #: visits of all rows in one inner problem, and sweeps over moving rows after each
 _VISITS, _SWEEPS = 20_000, 20
@@ -110,7 +110,7 @@ class LatentProblem:
     def __init__(self, space: Space, groups: Integers, group_of_state: Integers, C: float) -> None:
         self.space = space
         self.groups, self.group_of_state = np.asarray(groups, np.int64), np.asarray(group_of_state, np.int64)
-        self.C = positive(C, "C")
+        self.C = checked_positive(C, "C")
         self.inside = self.groups[:, None] == self.group_of_state[None, :]
         without = np.flatnonzero(~self.inside.any(axis=1))
         if len(without):

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from structpred.core.types import Floats, Integers
 from structpred.errors import ConvergenceError, DataError, ParameterError
+from structpred.runtime.settings import checked_positive
 
 #: the most steps of one inner problem, as a multiple of the number of points; and at least this many
 _STEPS, _LEAST_STEPS = 2_000, 1_000_000
@@ -70,7 +71,7 @@ class SemiSupervisedProblem:
     def _keep(self, y: npt.ArrayLike, C: float, C2: float, positives: float | None) -> None:
         """Check and keep what there is besides the kernel."""
         self.y = checked_labels(y, len(self.diagonal))
-        self.C, self.C2 = positive(C, "C"), positive(C2, "C2")
+        self.C, self.C2 = checked_positive(C, "C"), checked_positive(C2, "C2")
         self.unlabelled: Integers = np.flatnonzero(self.y == 0)
         if positives is not None and not 0 <= positives <= self.u:
             raise ParameterError(f"positives: expected 0 to {self.u}, the number of unlabelled points, got {positives}")
@@ -104,7 +105,7 @@ class SemiSupervisedProblem:
         """The same problem with another weight of the unlabelled points."""
         new = object.__new__(type(self))
         new.__dict__.update(self.__dict__)
-        new.C2 = positive(C2, "C2")
+        new.C2 = checked_positive(C2, "C2")
         return new
 
     def with_positives(self, positives: int) -> Self:
@@ -279,13 +280,6 @@ def checked_labels(y: npt.ArrayLike, n: int) -> Integers:
     if len(there) < 2:
         raise DataError(f"y: expected labelled points of both classes, got {there or 'no labelled point'}")
     return found.astype(np.int64)
-
-
-def positive(value: float, name: str) -> float:
-    """The value as a float; ParameterError, naming the setting, unless it is a positive number."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not (np.isfinite(value) and value > 0):
-        raise ParameterError(f"{name} must be a positive number, got {value!r}")
-    return float(value)
 
 
 #: solutions that are kept are more accurate than those that are only looked at by this factor

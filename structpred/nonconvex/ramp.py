@@ -7,7 +7,8 @@ import numpy.typing as npt
 
 from structpred.core.types import Floats, Integers
 from structpred.errors import DataError
-from structpred.nonconvex.problem import FeatureProblem, Inner, SemiSupervisedProblem, positive
+from structpred.nonconvex.problem import FeatureProblem, Inner, SemiSupervisedProblem
+from structpred.runtime.settings import checked_positive
 
 
 class RampLossProblem(SemiSupervisedProblem):
@@ -31,7 +32,7 @@ class RampLossProblem(SemiSupervisedProblem):
     coarsens: ClassVar[bool] = False
 
     def __init__(self, gram: Floats, y: npt.ArrayLike, C: float, cap: float) -> None:
-        self.cap = np.inf if cap == np.inf else positive(cap, "cap")
+        self.cap = np.inf if cap == np.inf else checked_positive(cap, "cap")
         super().__init__(gram, y, C, C)
 
     def _keep(self, y: npt.ArrayLike, C: float, C2: float, positives: float | None) -> None:
@@ -39,7 +40,7 @@ class RampLossProblem(SemiSupervisedProblem):
         self.y = np.asarray(y).astype(np.int64)
         if self.y.shape != self.diagonal.shape or set(self.y.tolist()) != {-1, 1}:
             raise DataError(f"y: expected {len(self.diagonal)} numbers, +1 and -1, both there")
-        self.C = self.C2 = positive(C, "C")
+        self.C = self.C2 = checked_positive(C, "C")
         self.unlabelled = np.arange(len(self.y))
         self.positives = None
 
@@ -111,5 +112,5 @@ class RampFeatureProblem(RampLossProblem, FeatureProblem):
     def __init__(
         self, features: npt.NDArray[np.floating], y: npt.ArrayLike, C: float, cap: float, *, accuracy: float = 1e-3
     ) -> None:
-        self.cap = np.inf if cap == np.inf else positive(cap, "cap")
+        self.cap = np.inf if cap == np.inf else checked_positive(cap, "cap")
         FeatureProblem.__init__(self, features, y, C, C, accuracy=accuracy)

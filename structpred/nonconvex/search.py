@@ -12,6 +12,7 @@ from structpred.core.types import Floats
 from structpred.errors import ParameterError
 from structpred.nonconvex.problem import Inner, SemiSupervisedProblem
 from structpred.runtime.discovery import public_subclasses
+from structpred.runtime.settings import checked_whole
 from structpred.text.suggestions import named
 
 #: how far the slopes of an inner problem may differ: of labels that are only looked at, and of those that are kept
@@ -100,7 +101,7 @@ class Incumbent:
     inner: Any
 
     def __init__(self, problem: Any, max_inner: int, tol: float, p: Floats) -> None:
-        self.problem, self.max_inner, self.tol = problem, counted(max_inner), tol
+        self.problem, self.max_inner, self.tol = problem, checked_whole(max_inner, "max_inner"), tol
         self.n_inner = 0
         self.p, self.inner, self.objective = p, None, np.inf
         self.history: list[dict[str, Any]] = []
@@ -189,13 +190,6 @@ class Search(Incumbent):
 def random_labels(problem: SemiSupervisedProblem, rng: np.random.Generator) -> Floats:
     """Random labels within the balance, as weights 0 and 1."""
     return problem.best_vertex(rng.normal(size=problem.u))
-
-
-def counted(max_inner: int) -> int:
-    """A budget of inner problems; ParameterError unless it is a whole number >= 1."""
-    if isinstance(max_inner, bool) or not isinstance(max_inner, int | np.integer) or max_inner < 1:
-        raise ParameterError(f"max_inner must be a whole number >= 1, got {max_inner!r}")
-    return int(max_inner)
 
 
 @cache

@@ -6,8 +6,8 @@ import numpy.typing as npt
 from structpred.core.group_scales import Scale
 from structpred.core.types import Floats
 from structpred.core.weights import Vector
-from structpred.errors import ParameterError
 from structpred.rows.scalar_loss import DualTable
+from structpred.runtime.settings import checked_nonnegative
 from structpred.task.partial_task import is_partial, less_known
 from structpred.task.steps import Step, TaskLike, Terms
 
@@ -20,9 +20,7 @@ class _Hinge:
     piecewise_linear = True
 
     def __init__(self, loss_weight: float = 1.0) -> None:
-        if not (np.isfinite(loss_weight) and loss_weight >= 0):
-            raise ParameterError(f"loss_weight must be finite and >= 0, got {loss_weight}")
-        self.loss_weight = float(loss_weight)
+        self.loss_weight = checked_nonnegative(loss_weight, "loss_weight")
 
     def offset(self, step: Step) -> float:
         """The constant of the maximum's linear piece: violation + <w, difference> where that is all."""

@@ -7,9 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.types import Floats
-from structpred.projections.checked import checked_point, checked_size
+from structpred.projections.checked import checked_point
 from structpred.projections.prox.groups import norm, prox_of_group_norms
 from structpred.projections.simplex import project_onto_simplex
+from structpred.runtime.settings import checked_positive
 
 
 def project_onto_l2_ball(point: npt.ArrayLike, radius: float) -> Floats:
@@ -20,7 +21,7 @@ def project_onto_l2_ball(point: npt.ArrayLike, radius: float) -> Floats:
     >>> project_onto_l2_ball([3.0, 4.0], 1.0).tolist()
     [0.6, 0.8]
     """
-    found, radius = checked_point(point), checked_size(radius, "radius")
+    found, radius = checked_point(point), checked_positive(radius, "radius")
     length = norm(found)
     return found.copy() if length <= radius else radius * (found / length)
 
@@ -34,7 +35,7 @@ def project_onto_l1_ball(point: npt.ArrayLike, radius: float) -> Floats:
     >>> project_onto_l1_ball([3.0, -2.0, 0.5], 2.0).tolist()
     [1.5, -0.5, 0.0]
     """
-    found, radius = checked_point(point), checked_size(radius, "radius")
+    found, radius = checked_point(point), checked_positive(radius, "radius")
     sizes = np.abs(found)
     with np.errstate(over="ignore"):
         if sizes.sum() <= radius:
@@ -51,5 +52,5 @@ def project_onto_group_ball(point: npt.ArrayLike, ends: npt.ArrayLike, radius: f
     >>> project_onto_group_ball([3.0, 4.0, 1.0], [0, 2, 3], 2.0).round(6).tolist()
     [1.2, 1.6, 0.0]
     """
-    radius = checked_size(radius, "radius")
+    radius = checked_positive(radius, "radius")
     return prox_of_group_norms(lambda norms, _: project_onto_l1_ball(norms, radius), point, ends, 1.0)

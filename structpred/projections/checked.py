@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.types import Floats
-from structpred.errors import DataError, ParameterError
+from structpred.errors import DataError
 
 
 def checked_point(point: npt.ArrayLike) -> Floats:
@@ -17,28 +17,6 @@ def checked_point(point: npt.ArrayLike) -> Floats:
     if found.ndim != 1 or not found.size or not np.isfinite(found).all():
         raise DataError(f"expected a 1-d point with finite coordinates, at least one, got shape {found.shape}")
     return found
-
-
-def checked_size(size: float, name: str) -> float:
-    """A radius, a cap or a total: finite and above 0, else ParameterError.
-
-    >>> checked_size(2, "the radius")
-    2.0
-    """
-    if not (np.isfinite(size) and size > 0):
-        raise ParameterError(f"expected {name} to be finite and above 0, got {size!r}")
-    return float(size)
-
-
-def checked_step(step: float) -> float:
-    """The step of a proximal operator: finite and at least 0, else ParameterError.
-
-    >>> checked_step(0)
-    0.0
-    """
-    if not (np.isfinite(step) and step >= 0):
-        raise ParameterError(f"expected step to be finite and at least 0, got {step!r}")
-    return float(step)
 
 
 def checked_ends(ends: npt.ArrayLike, n: int) -> npt.NDArray[np.int64]:

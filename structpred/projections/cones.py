@@ -45,5 +45,4 @@ def project_onto_monotone_cone(point: npt.ArrayLike, weights: npt.ArrayLike | No
         raise DataError(
             f"expected {len(found)} weights that are finite and above 0, got {given.ravel()[:5]} of shape {given.shape}"
         )
-    nearest: Floats = np.asarray(isotonic_regression(found, weights=given).x, dtype=np.float64)
-    return nearest
+    return np.asarray(isotonic_regression(found, weights=given).x, dtype=np.float64)

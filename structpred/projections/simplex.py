@@ -7,9 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.types import Floats
-from structpred.errors import InfeasibleError, ParameterError
+from structpred.errors import InfeasibleError
 from structpred.projections.box import project_onto_box
-from structpred.projections.checked import checked_point, checked_size
+from structpred.projections.checked import checked_point
+from structpred.runtime.settings import checked_positive, checked_whole
 
 
 def project_onto_simplex(point: npt.ArrayLike) -> Floats:
@@ -43,7 +44,7 @@ def project_onto_capped_simplex(point: npt.ArrayLike, cap: float, total: float =
     [0.5, 0.5, 0.0]
     """
     found = checked_point(point)
-    cap, total = checked_size(cap, "cap"), checked_size(total, "total")
+    cap, total = checked_positive(cap, "cap"), checked_positive(total, "total")
     if len(found) * cap < total * (1.0 - 1e-12):
         raise InfeasibleError(f"{len(found)} entries of at most {cap:g} cannot have the sum {total:g}")
     if len(found) * cap <= total:
@@ -64,10 +65,8 @@ def project_onto_topk_simplex(point: npt.ArrayLike, k: int, radius: float = 1.0)
     [0.366667, 0.233333, 0.133333]
     """
     found = checked_point(point)
-    radius = checked_size(radius, "radius")
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-        raise ParameterError(f"expected k to be a whole number of at least 1, got {k!r}")
-    if k > len(found):
+    radius = checked_positive(radius, "radius")
+    if checked_whole(k, "k") > len(found):
         return np.zeros(len(found))
     in_cone = _in_cone(found, int(k))
     return in_cone if in_cone.sum() <= radius else project_onto_capped_simplex(found, radius / k, radius)

@@ -93,8 +93,7 @@ class RowTask:
         if scale is None:
             return self._squared_norms
         rows = np.repeat(np.arange(len(self)), np.diff(self.indptr))
-        found: Floats = np.bincount(rows, scale[self.indices] * self.values**2, len(self)).astype(np.float64, copy=False)
-        return found
+        return np.bincount(rows, scale[self.indices] * self.values**2, len(self)).astype(np.float64, copy=False)
 
     @cached_property
     def _squared_norms(self) -> Floats:

@@ -188,10 +188,3 @@ class MulticlassLoss:
     def _contains(self, p: Floats, v: Floats, near: float) -> bool:
         """Whether p, which is in the simplex, is one of the points, to rounding; v: its entries at the wrong classes."""
         return bool(p.max() <= 1.0 / self.k + near)
-
-
-def checked_k(k: int) -> int:
-    """k as given; ParameterError unless it is a whole number of at least 1."""
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-        raise ParameterError(f"k must be a whole number of at least 1, got {k!r}")
-    return int(k)

@@ -15,8 +15,7 @@ def spans(starts: Integers, stops: Integers) -> Integers:
     [5, 6, 0, 1]
     """
     lengths = stops - starts
-    found: Integers = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths) + np.arange(int(lengths.sum()))
-    return found
+    return np.repeat(starts - (np.cumsum(lengths) - lengths), lengths) + np.arange(int(lengths.sum()))
 
 
 def picked(ends: Integers, rows: Integers) -> tuple[Integers, Integers]:

@@ -11,6 +11,7 @@ from structpred.core.sparse import SparseVector
 from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.errors import MissingCapabilityError, ParameterError
+from structpred.runtime.settings import checked_whole
 from structpred.slack.ledger import Goal
 from structpred.slack.problem import Candidate, SlackProblem, StepProblem
 from structpred.slack.search import METHODS, SearchResult, choose, search
@@ -24,9 +25,7 @@ class LabelCache:
     """The last `size` different outputs of each instance of a task; size 0 keeps none. Copies and files of it are empty."""
 
     def __init__(self, size: int) -> None:
-        if isinstance(size, bool) or not isinstance(size, int) or size < 0:
-            raise ParameterError(f"the size of a label cache must be a whole number >= 0, got {size!r}")
-        self.size = size
+        self.size = checked_whole(size, "the size of a label cache", 0)
         self._kept: WeakKeyDictionary[TaskLike, dict[int, list[Any]]] = WeakKeyDictionary()
 
     def __repr__(self) -> str:

@@ -257,8 +257,7 @@ class LossModule(_Module):
         theta = checked(theta)
         if theta.dtype not in _KNOWN and torch.is_autocast_enabled(theta.device.type):  # as autocast does with torch's own losses
             theta = theta.float()
-        values: torch.Tensor = LossFunction.apply(theta, call, batch, type(self.loss).__name__)
-        return values
+        return LossFunction.apply(theta, call, batch, type(self.loss).__name__)
 
 
 class LayerModule(_Module):

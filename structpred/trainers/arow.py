@@ -7,8 +7,8 @@ import numpy.typing as npt
 
 from structpred.core.sparse import SparseVector, weighted_square
 from structpred.core.weights import Weights
-from structpred.errors import ParameterError
 from structpred.objectives.margin import perceptron_loss
+from structpred.runtime.settings import checked_positive
 from structpred.task.fast.update_rules import CONFIDENT, UpdateRule
 from structpred.trainers.problem import Problem, Trainer
 from structpred.trainers.states import Values
@@ -35,9 +35,7 @@ class AROW(Trainer):
     nonconvex = True
 
     def __init__(self, *, variance: float = 1.0, gamma: float = 1.0) -> None:
-        if not (np.isfinite(variance) and variance > 0 and np.isfinite(gamma) and gamma > 0):
-            raise ParameterError(f"variance and gamma must be finite and > 0, got {variance!r} and {gamma!r}")
-        self.variance, self.gamma = float(variance), float(gamma)
+        self.variance, self.gamma = checked_positive(variance, "variance"), checked_positive(gamma, "gamma")
 
     def init_state(self, problem: Problem) -> AROWState:
         """Zero weights, all as unsure as each other."""

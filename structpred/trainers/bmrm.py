@@ -5,6 +5,7 @@ import numpy as np
 from structpred.core.sparse import SparseVector
 from structpred.core.types import Floats
 from structpred.errors import ParameterError
+from structpred.runtime.settings import checked_nonnegative, checked_whole
 from structpred.trainers.planes.bundles import Bundle, BundleMethod, Plane
 from structpred.trainers.planes.master_qp import MappedMaster, Master, dual_point, empty_master
 from structpred.trainers.problem import Problem
@@ -70,11 +71,10 @@ class BMRM(BundleMethod):
     regulariser_requires = (("squared_norm", "dual_map"),)
 
     def __init__(self, *, precision: float = 1e-6, rough: float = 0.1, max_idle: int = 50) -> None:
-        if not (np.isfinite(precision) and precision >= 0 and 0.0 <= rough < 1.0) or max_idle < 1:
-            raise ParameterError(
-                f"precision must be >= 0, rough in [0, 1) and max_idle >= 1, got {precision}, {rough} and {max_idle}"
-            )
-        self.precision, self.rough, self.max_idle = precision, rough, max_idle
+        if not 0.0 <= rough < 1.0:
+            raise ParameterError(f"rough must be in [0, 1), got {rough}")
+        self.precision, self.rough = checked_nonnegative(precision, "precision"), rough
+        self.max_idle = checked_whole(max_idle, "max_idle")
 
     def empty(self, problem: Problem) -> Master | MappedMaster:
         """The zero plane alone."""

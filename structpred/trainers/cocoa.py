@@ -19,6 +19,7 @@ from structpred.core.regulariser import DualMap
 from structpred.core.types import Floats
 from structpred.errors import ParameterError
 from structpred.runtime.moved import present_name
+from structpred.runtime.settings import checked_positive
 from structpred.task.terms import running_sum
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.online.updates import updates
@@ -50,7 +51,7 @@ class CoCoARounds:
                 f"CoCoA: expected a trainer that keeps a dual value block by block, BCFW() or OnlineEG(), got {trainer!r}; "
                 "online trainers are mixed by ParameterMixing, without a certificate"
             )
-        self.trainer, self.sigma, self.passes = trainer, sigma, rounds.checked_passes(passes)
+        self.trainer, self.sigma, self.passes = trainer, sigma, checked_positive(passes, "passes")
 
     @property
     def solver(self) -> Any:

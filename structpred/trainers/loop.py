@@ -27,6 +27,7 @@ from structpred.errors import (
     StorageError,
 )
 from structpred.runtime.interrupts import Abandoned, Interrupts
+from structpred.runtime.settings import checked_whole
 from structpred.runtime.standard_error import callers_level
 from structpred.trainers.names import require
 from structpred.trainers.online.updates import updates
@@ -80,12 +81,10 @@ class RunSettings:
                 raise ParameterError(f"{name} must be a number >= {least}, got {value!r}")
         if self.tol == np.inf:
             raise ParameterError("tol must be a finite number, got inf: any gap would do; 0 means no goal")
-        for name in ("max_iter", "check_every", "patience"):
-            value = getattr(self, name)
-            if name == "patience" and value is None:
-                continue
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-                raise ParameterError(f"{name} must be a whole number >= 1, got {value!r}")
+        checked_whole(self.max_iter, "max_iter")
+        checked_whole(self.check_every, "check_every")
+        if self.patience is not None:
+            checked_whole(self.patience, "patience")
         checked_verbose(self.verbose)
         if self.resume and self.checkpoint is None:
             raise ParameterError("resume needs the checkpoint file to continue from: give checkpoint=...")

@@ -7,6 +7,7 @@ import numpy as np
 from structpred.core.sparse import SparseVector
 from structpred.core.types import Floats
 from structpred.errors import ParameterError
+from structpred.runtime.settings import checked_positive
 from structpred.task.terms import running_sum
 from structpred.trainers.online.updates import updates
 from structpred.trainers.perceptron import AveragedPerceptron
@@ -27,7 +28,7 @@ class MixingRounds:
                 f"ParameterMixing: expected an online trainer such as AveragedPerceptron(), got {trainer!r}; BCFW() and "
                 "OnlineEG() run in shards by CoCoA"
             )
-        self.trainer, self.passes = trainer, rounds.checked_passes(passes)
+        self.trainer, self.passes = trainer, checked_positive(passes, "passes")
 
     def begin(self, part: rounds.Part) -> tuple[None, rounds.Report]:
         """Zero weights. ParameterError for trainers that keep more than weights."""

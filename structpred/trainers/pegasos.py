@@ -25,6 +25,7 @@ from structpred.objectives.margin import MarginRescaling
 from structpred.rows.linear_task import RowTask
 from structpred.rows.multiclass_loss import MulticlassLoss
 from structpred.rows.scalar_loss import ScalarLoss
+from structpred.runtime.settings import checked_whole
 from structpred.task.steps import offers
 from structpred.trainers.problem import Problem, Trainer, once_per_problem
 from structpred.trainers.rows.label_ascent import CALL, label_loss, label_rows
@@ -94,11 +95,9 @@ class Pegasos(Trainer):
     kinds = (MarginRescaling, ScalarLoss, MulticlassLoss)
 
     def __init__(self, *, batch: int = 1, average: str = "suffix") -> None:
-        if isinstance(batch, bool) or not isinstance(batch, int | np.integer) or batch < 1:
-            raise ParameterError(f"batch must be a whole number >= 1, got {batch!r}")
         if average not in AVERAGES:
             raise ParameterError(f"average: expected one of {', '.join(AVERAGES)}, got {average!r}")
-        self.batch, self.average = int(batch), average
+        self.batch, self.average = checked_whole(batch, "batch"), average
 
     @classmethod
     def fits(cls, regulariser: Regulariser) -> bool:

@@ -9,6 +9,7 @@ from structpred.core.types import Integers
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.objectives.regularisers.l2 import L2
+from structpred.runtime.settings import checked_whole
 from structpred.trainers.lbfgs import LBFGS
 from structpred.trainers.names import can_minimise
 from structpred.trainers.oeg import OnlineEG
@@ -61,9 +62,7 @@ class WarmStart(ByInner, Trainer):
             raise ParameterError(
                 f"WarmStart: expected LBFGS() or OWLQN(), and the trainer that begins, got {trainer!r}, {first!r}"
             )
-        if isinstance(passes, bool) or not isinstance(passes, int | np.integer) or passes < 1:
-            raise ParameterError(f"passes must be a whole number >= 1, got {passes!r}")
-        self.passes = int(passes)
+        self.passes = checked_whole(passes, "passes")
 
     @property
     def requires(self) -> tuple[str | tuple[str, ...], ...]:  # type: ignore[override]

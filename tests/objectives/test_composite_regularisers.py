@@ -143,7 +143,7 @@ REFUSED = [
     (lambda: ElasticNetMKL(-0.1), "share to be a number from 0 to 1"),
     (lambda: SparseGroupLasso(True), "share to be a number from 0 to 1"),
     (lambda: GroupLasso(-1.0), "mu, the weight of the l1 norm"),
-    (lambda: GroupBall(0.0), "radius to be finite and above 0"),
+    (lambda: GroupBall(0.0), "radius must be a positive number"),
 ]
 
 

@@ -120,7 +120,7 @@ def test_what_is_said_of_them_is_true() -> None:
     bend = Softmax().subgradient(near, 0) - Softmax().subgradient(0.0 * near - [0, 0, 40.0], 0)
     assert np.linalg.norm(bend) / np.linalg.norm(near[:2]) == pytest.approx(1.0 / Softmax().gamma, rel=1e-6)
     for bad in (0, -1, 1.5, True, "2"):
-        with pytest.raises(ParameterError, match="k must be a whole number of at least 1"):
+        with pytest.raises(ParameterError, match="k must be a whole number >= 1"):
             TopK(bad)
     with pytest.raises(ParameterError, match="SignedTopK: k must be below the number of classes, got k=3 for 3 classes"):
         SignedTopK(3).value(np.zeros(3), 0)

@@ -10,9 +10,9 @@ from structpred.core.weights import Vector
 from structpred.objectives.regularisers.group_norms import Grouped, GroupNorms, Reweighted, dual_norm, nearer_to_the_truth
 from structpred.objectives.regularisers.l1 import L1
 from structpred.projections.balls import project_onto_l1_ball
-from structpred.projections.checked import checked_size
 from structpred.projections.prox.entries import checked_share, prox_l1, shrunk
 from structpred.projections.prox.groups import group_norms, prox_sparse_group
+from structpred.runtime.settings import checked_positive
 
 
 class GroupLasso(Reweighted, GroupNorms):
@@ -108,7 +108,7 @@ class GroupBall(GroupNorms):
     name = "group_ball"
 
     def __init__(self, radius: float = 1.0) -> None:
-        self.radius = checked_size(radius, "radius")
+        self.radius = checked_positive(radius, "radius")
 
     def group_value(self, norms: Floats) -> float:
         """0 or inf."""

@@ -47,8 +47,7 @@ class Grouped:
 
     def norms(self, pieces: Pieces) -> Floats:
         """The Euclidean norm of each group of a vector in pieces."""
-        found: Floats = np.sqrt(DualMap.of(self.ends[1:], 1.0).squares(pieces))
-        return found
+        return np.sqrt(DualMap.of(self.ends[1:], 1.0).squares(pieces))
 
 
 class GroupNorms(Grouped, Regulariser, ABC):

@@ -6,10 +6,10 @@ import numpy as np
 
 from structpred.core.regulariser import DualMap, Pieces, Regulariser, pieces_of
 from structpred.core.weights import Vector
-from structpred.errors import ParameterError
 from structpred.objectives.regularisers.group_norms import nearer_to_the_truth
 from structpred.objectives.regularisers.l2 import L2
 from structpred.projections.prox.entries import prox_l1
+from structpred.runtime.settings import checked_nonnegative
 
 
 class L1(Regulariser):
@@ -19,9 +19,7 @@ class L1(Regulariser):
     strong_convexity = 1.0
 
     def __init__(self, mu: float = 1.0) -> None:
-        if isinstance(mu, bool) or not isinstance(mu, int | float | np.number) or not (np.isfinite(mu) and mu >= 0):
-            raise ParameterError(f"mu, the weight of the l1 norm, must be a number >= 0, got {mu!r}")
-        self.mu = float(mu)
+        self.mu = checked_nonnegative(mu, "mu, the weight of the l1 norm,")
 
     def dual_map(self) -> DualMap:
         """w_j = u_j - clip(u_j, -mu, mu)."""

@@ -7,7 +7,8 @@ import numpy.typing as npt
 
 from structpred.core.types import Floats
 from structpred.core.weights import Vector
-from structpred.rows.multiclass_loss import MulticlassLoss, checked_k
+from structpred.rows.multiclass_loss import MulticlassLoss
+from structpred.runtime.settings import checked_whole
 from structpred.task.steps import TaskLike
 from structpred.task.task import Task
 
@@ -72,7 +73,7 @@ class TopK(MulticlassLoss):
     points = 2
 
     def __init__(self, k: int = 2) -> None:
-        self.k = checked_k(k)
+        self.k = checked_whole(k, "k")
 
     def _contains(self, p: Floats, v: Floats, near: float) -> bool:
         total = float(v.sum())
@@ -107,7 +108,7 @@ class SignedTopK(MulticlassLoss):
     may_be_negative = True
 
     def __init__(self, k: int = 2) -> None:
-        self.k = checked_k(k)
+        self.k = checked_whole(k, "k")
 
     def start(self, n_labels: int, y: int) -> Floats:
         """1/k at the truth, the rest in equal parts: e_y is no point."""

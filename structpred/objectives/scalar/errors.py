@@ -3,8 +3,8 @@
 import numpy as np
 
 from structpred.core.types import Floats
-from structpred.errors import ParameterError
 from structpred.rows.scalar_loss import DualTable, ScalarLoss
+from structpred.runtime.settings import checked_positive
 
 
 class Squared(ScalarLoss):
@@ -57,9 +57,7 @@ class Huber(ScalarLoss):
     name = "huber"
 
     def __init__(self, gamma: float = 1.0) -> None:
-        if not (np.isfinite(gamma) and gamma > 0.0):
-            raise ParameterError(f"gamma must be a positive number in the unit of the targets, got {gamma}")
-        self.gamma = float(gamma)
+        self.gamma = checked_positive(gamma, "gamma, in the unit of the targets,")
 
     def dual_table(self, y: Floats) -> DualTable:
         """A parabola between -1 and 1."""

@@ -3,8 +3,8 @@
 import numpy as np
 
 from structpred.core.types import Floats
-from structpred.errors import ParameterError
 from structpred.rows.scalar_loss import DualTable, ScalarLoss
+from structpred.runtime.settings import checked_positive
 
 
 class Hinge(ScalarLoss):
@@ -43,9 +43,7 @@ class SmoothedHinge(ScalarLoss):
     signs = True
 
     def __init__(self, gamma: float = 1.0) -> None:
-        if not (np.isfinite(gamma) and gamma > 0.0):
-            raise ParameterError(f"gamma must be a positive number, the width of the rounded corner, got {gamma}")
-        self.gamma = float(gamma)
+        self.gamma = checked_positive(gamma, "gamma, the width of the rounded corner,")
 
     def dual_table(self, y: Floats) -> DualTable:
         """A parabola between 0 and y."""

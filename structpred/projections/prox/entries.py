@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from structpred.core.types import Floats
 from structpred.errors import ParameterError
-from structpred.projections.checked import checked_point, checked_step
+from structpred.projections.checked import checked_point
+from structpred.runtime.settings import checked_nonnegative
 
 
 def shrunk(x: Floats, threshold: Floats | float) -> Floats:
@@ -18,8 +19,7 @@ def shrunk(x: Floats, threshold: Floats | float) -> Floats:
     >>> shrunk(np.array([3.0, -0.5]), 1.0).tolist()
     [2.0, 0.0]
     """
-    found: Floats = x - np.minimum(np.maximum(x, -threshold), threshold)  # np.clip takes longer for few entries
-    return found
+    return x - np.minimum(np.maximum(x, -threshold), threshold)  # np.clip takes longer for few entries
 
 
 def prox_l1(point: npt.ArrayLike, step: float) -> Floats:
@@ -28,7 +28,7 @@ def prox_l1(point: npt.ArrayLike, step: float) -> Floats:
     >>> prox_l1([3.0, -0.5], 1.0).tolist()
     [2.0, 0.0]
     """
-    return shrunk(checked_point(point), checked_step(step))
+    return shrunk(checked_point(point), checked_nonnegative(step, "step"))
 
 
 def prox_elastic_net(point: npt.ArrayLike, step: float, share: float) -> Floats:
@@ -39,7 +39,7 @@ def prox_elastic_net(point: npt.ArrayLike, step: float, share: float) -> Floats:
     >>> prox_elastic_net([3.0, -0.5], 1.0, 0.5).round(6).tolist()
     [1.666667, 0.0]
     """
-    x, step, share = checked_point(point), checked_step(step), checked_share(share)
+    x, step, share = checked_point(point), checked_nonnegative(step, "step"), checked_share(share)
     return shrunk(x, step * (1.0 - share)) / (1.0 + step * share)
 
 
@@ -67,7 +67,7 @@ def prox_lq(point: npt.ArrayLike, step: float, q: float) -> Floats:
     """
     from structpred.projections.prox._prox_kernels import roots
 
-    x, step, q = checked_point(point), checked_step(step), checked_exponent(q, "q")
+    x, step, q = checked_point(point), checked_nonnegative(step, "step"), checked_exponent(q, "q")
     if step == 0.0:
         return x.copy()
     found = np.zeros_like(x)

@@ -12,8 +12,9 @@ import numpy.typing as npt
 
 from structpred.core.types import Floats
 from structpred.errors import DataError
-from structpred.projections.checked import checked_ends, checked_point, checked_step
+from structpred.projections.checked import checked_ends, checked_point
 from structpred.projections.prox.entries import checked_share, prox_l1
+from structpred.runtime.settings import checked_nonnegative
 
 
 def prox_of_group_norms(
@@ -79,7 +80,7 @@ def prox_chain(proxes: Iterable[Callable[[Floats, float], Floats]], point: npt.A
     >>> prox_chain([prox_l1, prox_l1], [3.0, -0.5], 1.0).tolist()
     [1.0, 0.0]
     """
-    x, step = checked_point(point).copy(), checked_step(step)
+    x, step = checked_point(point).copy(), checked_nonnegative(step, "step")
     for prox in proxes:
         x = prox(x, step)
     return x
@@ -105,7 +106,7 @@ def prox_subset(point: npt.ArrayLike, step: float, members: npt.ArrayLike) -> Fl
     >>> prox_subset([3.0, 1.0, 4.0], 1.0, [0, 2]).round(6).tolist()
     [2.4, 1.0, 3.2]
     """
-    x, step, where = checked_point(point).copy(), checked_step(step), np.asarray(members)
+    x, step, where = checked_point(point).copy(), checked_nonnegative(step, "step"), np.asarray(members)
     fine = where.ndim == 1 and len(where) and where.dtype.kind in "iu" and where.min() >= 0 and where.max() < len(x)
     if not fine or len(np.unique(where)) < len(where):
         raise DataError(f"expected different places in [0, {len(x)}), at least one, got {where.ravel()[:5]}")

@@ -9,9 +9,10 @@ import numpy.typing as npt
 
 from structpred.core.types import Floats
 from structpred.errors import DataError
-from structpred.projections.checked import checked_point, checked_step
+from structpred.projections.checked import checked_point
 from structpred.projections.prox.entries import checked_exponent, shrunk
 from structpred.projections.prox.groups import prox_of_group_norms
+from structpred.runtime.settings import checked_nonnegative
 
 
 def prox_squared_l1(point: npt.ArrayLike, step: float) -> Floats:
@@ -23,7 +24,7 @@ def prox_squared_l1(point: npt.ArrayLike, step: float) -> Floats:
     >>> prox_squared_l1([3.0, -1.0, 1.0], 1.0).tolist()
     [1.5, 0.0, 0.0]
     """
-    x, step = checked_point(point), checked_step(step)
+    x, step = checked_point(point), checked_nonnegative(step, "step")
     return shrunk(x, threshold_of(x, np.ones(1), step))
 
 
@@ -35,7 +36,7 @@ def prox_squared_l1_by_sorting(point: npt.ArrayLike, step: float) -> Floats:
     >>> prox_squared_l1_by_sorting([3.0, -1.0, 1.0], 1.0).tolist()
     [1.5, 0.0, 0.0]
     """
-    x, step = checked_point(point), checked_step(step)
+    x, step = checked_point(point), checked_nonnegative(step, "step")
     if step == 0.0:
         return x.copy()
     y = np.sort(np.abs(x))[::-1]  # 2: the largest first
@@ -68,7 +69,7 @@ def prox_weighted_squared_l1(point: npt.ArrayLike, step: float, weights: npt.Arr
     >>> prox_weighted_squared_l1([3.0, -1.0, 1.0], 1.0, [1.0, 1.0, 0.0]).tolist()
     [1.5, 0.0, 1.0]
     """
-    x, d, step = *_checked(point, weights), checked_step(step)
+    x, d, step = *_checked(point, weights), checked_nonnegative(step, "step")
     return shrunk(x, d * threshold_of(x, d, step))
 
 
@@ -82,7 +83,7 @@ def prox_weighted_squared_l1_by_sorting(point: npt.ArrayLike, step: float, weigh
     >>> prox_weighted_squared_l1_by_sorting([3.0, -1.0, 1.0], 1.0, [1.0, 1.0, 0.0]).tolist()
     [1.5, 0.0, 1.0]
     """
-    x, d, step = *_checked(point, weights), checked_step(step)
+    x, d, step = *_checked(point, weights), checked_nonnegative(step, "step")
     used = d > 0.0  # the others have no u
     if step == 0.0 or not used.any():
         return x.copy()
@@ -112,7 +113,7 @@ def prox_squared_lp(point: npt.ArrayLike, step: float, p: float) -> Floats:
     """
     from structpred.projections.prox._prox_kernels import sizes_of_squared_norm
 
-    x, step, p = checked_point(point), checked_step(step), checked_exponent(p, "p")
+    x, step, p = checked_point(point), checked_nonnegative(step, "step"), checked_exponent(p, "p")
     used = x != 0.0
     if step == 0.0 or not used.any():
         return x.copy()

@@ -95,8 +95,7 @@ class BundleMethod(Trainer):
 
     def weights(self, problem: Problem, state: Bundle) -> Vector:
         """The iterate with the smallest objective; before the first sweep, zero."""
-        best: Vector = state.best.copy()
-        return best
+        return state.best.copy()
 
     def objective(self, problem: Problem, state: Bundle) -> tuple[float, float]:
         """The objective at the weights to return, known from their sweep, and the largest dual value."""

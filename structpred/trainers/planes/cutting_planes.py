@@ -13,8 +13,8 @@ import numpy.typing as npt
 from structpred.core.sparse import SparseVector
 from structpred.core.types import Floats
 from structpred.core.weights import Vector
-from structpred.errors import ParameterError
 from structpred.runtime.interrupts import may_be_abandoned
+from structpred.runtime.settings import checked_nonnegative, checked_whole
 from structpred.task.steps import Step
 from structpred.trainers.planes.master_qp import MappedMaster, Master, dual_point, empty_master
 from structpred.trainers.problem import Problem, Trainer
@@ -83,9 +83,7 @@ class CuttingPlanes(Trainer):
     asks = "sums"
 
     def __init__(self, *, precision: float = 1e-6, max_idle: int = 20) -> None:
-        if not (np.isfinite(precision) and precision >= 0) or max_idle < 1:
-            raise ParameterError(f"precision must be >= 0 and max_idle >= 1, got {precision} and {max_idle}")
-        self.precision, self.max_idle = precision, max_idle
+        self.precision, self.max_idle = checked_nonnegative(precision, "precision"), checked_whole(max_idle, "max_idle")
 
     def order(self, problem: Problem, state: Any, rng: np.random.Generator, n_pass: int) -> npt.NDArray[np.int64]:
         """Every sample once, then the master problem (item -1)."""

@@ -40,8 +40,7 @@ class StreamProblem(Problem):
     @cached_property
     def p(self) -> npt.NDArray[np.float64]:
         """sample_weight / n_total."""
-        p: npt.NDArray[np.float64] = self.task.sample_weight / self.n_total
-        return p
+        return self.task.sample_weight / self.n_total
 
     @cached_property
     def shares(self) -> npt.NDArray[np.float64]:

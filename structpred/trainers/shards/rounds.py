@@ -18,6 +18,7 @@ from structpred.core.sparse import SparseVector
 from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector, Weights
 from structpred.errors import ParameterError
+from structpred.runtime.settings import checked_positive, checked_whole
 from structpred.task.task import Task
 from structpred.task.terms import running_sum
 from structpred.trainers.problem import ByInner, Problem, Trainer, kept
@@ -192,14 +193,6 @@ def mean_change(weights: Weights, v: Vector, w: Vector) -> Floats:
     return found if a == r else found + (a / r) * v - w
 
 
-def checked_passes(passes: float) -> float:
-    """Passes of a shard over its instances in a round; ParameterError where they are no finite number > 0."""
-    known = isinstance(passes, int | float | np.number) and not isinstance(passes, bool)
-    if not known or not (np.isfinite(passes) and passes > 0):
-        raise ParameterError(f"passes must be a finite number > 0, got {passes!r}")
-    return float(passes)
-
-
 def round_size(n: int, passes: float) -> int:
     """The number of instances, of n, in a round of that many passes; one at least."""
     return max(round(passes * n), 1)
@@ -245,10 +238,8 @@ class ShardedTrainer(ByInner, Trainer):
     bulk = True
 
     def __init__(self, trainer: Trainer, shards: int, passes: float, seed: int) -> None:
-        for name, value, least in (("shards", shards, 1), ("seed", seed, 0)):
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-                raise ParameterError(f"{name} must be a whole number >= {least}, got {value!r}")
-        self.trainer, self.shards, self.passes, self.seed = trainer, int(shards), checked_passes(passes), int(seed)
+        self.trainer, self.shards = trainer, checked_whole(shards, "shards")
+        self.passes, self.seed = checked_positive(passes, "passes"), checked_whole(seed, "seed", 0)
 
     @property
     @abstractmethod

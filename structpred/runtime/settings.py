@@ -1,0 +1,43 @@
+"""Numbers that users set, looked at once: a ParameterError names the setting and what came."""
+
+import numpy as np
+
+from structpred.errors import ParameterError
+
+
+def checked_whole(number: int, name: str, least: int = 1) -> int:
+    """A whole number >= least, else ParameterError.
+
+    >>> checked_whole(3, "k")
+    3
+    """
+    if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < least:
+        raise ParameterError(f"{name} must be a whole number >= {least}, got {number!r}")
+    return int(number)
+
+
+def checked_positive(number: float, name: str) -> float:
+    """A finite number > 0, else ParameterError.
+
+    >>> checked_positive(2, "the radius")
+    2.0
+    """
+    if not (_is_number(number) and 0.0 < number < np.inf):
+        raise ParameterError(f"{name} must be a positive number, finite, got {number!r}")
+    return float(number)
+
+
+def checked_nonnegative(number: float, name: str) -> float:
+    """A finite number >= 0, else ParameterError.
+
+    >>> checked_nonnegative(0, "the step")
+    0.0
+    """
+    if not (_is_number(number) and 0.0 <= number < np.inf):
+        raise ParameterError(f"{name} must be finite and >= 0, got {number!r}")
+    return float(number)
+
+
+def _is_number(value: object) -> bool:
+    found = np.asarray(value)
+    return found.ndim == 0 and found.dtype.kind in "iuf"
