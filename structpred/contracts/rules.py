@@ -112,7 +112,14 @@ def _with(y: Labels, at: int, value: int) -> Labels:
 def examine_shape(examiner: Examiner, shape: Shape, n_random: int) -> ShapeCase | None:
     """Run the rules for one shape; None where it broke off before anything could be compared."""
     with suppress(OracleError):
-        n_parts = _n_parts(examiner, shape)
+        where = place(shape)
+        found = examiner.call("n_parts", where, shape)
+        whole = isinstance(found, int | np.integer) and not isinstance(found, bool)
+        cause = "a division with / (use //), or a missing return"
+        examiner.insist("n_parts", whole and found >= 0, where, "n_parts to give a whole number >= 0", f"{found!r}", cause)
+        again = examiner.call("n_parts", where, shape)
+        examiner.insist("n_parts", again == found, where, f"twice the same n_parts: {found}", again, "state kept between calls")
+        n_parts = int(found)
         space = enumerated(examiner, shape, n_parts)
         answers = [
             a for kind, theta in plain_scores(examiner.rng, n_parts, n_random) if (a := _answer(examiner, kind, theta, shape))
@@ -131,17 +138,6 @@ def examine_shape(examiner: Examiner, shape: Shape, n_random: int) -> ShapeCase 
         _label_grid(examiner, case)
         return case
     return None
-
-
-def _n_parts(examiner: Examiner, shape: Shape) -> int:
-    where = place(shape)
-    found = examiner.call("n_parts", where, shape)
-    whole = isinstance(found, int | np.integer) and not isinstance(found, bool)
-    cause = "a division with / (use //), or a missing return"
-    examiner.insist("n_parts", whole and found >= 0, where, "n_parts to give a whole number >= 0", f"{found!r}", cause)
-    again = examiner.call("n_parts", where, shape)
-    examiner.insist("n_parts", again == found, where, f"twice the same n_parts: {found}", again, "state kept between calls")
-    return int(found)
 
 
 def _answer(examiner: Examiner, kind: str, theta: Scores, shape: Shape) -> Answer | None:

@@ -76,7 +76,19 @@ def convergence(folder: Path, epochs: int, *, quick: bool = False) -> list[Conve
     for name, (X, y) in sets.items():
         log.info("convergence: %s", name)
         every = max(1, len(y) // n) if quick else 1
-        found.append(compared(name, X[::every], y[::every], epochs, rng))
+        X, y = X[::every], y[::every]
+        # the sign of each weight is -1, 0 or 1 with equal chances, as the paper does not name any
+        task, signs = LinearTask(X, y), rng.integers(-1, 2, X.shape[1])
+        problem = Problem(task, SmoothedHinge(GAMMA), 1.0 / len(y), regulariser=SignConstraints(signs))
+        long = train(problem, SDCA(), RunSettings(REFERENCE[1], REFERENCE[0], 20, seed=1)).certificate
+        lower = long.dual or 0.0
+        solvers: dict[str, Trainer] = {
+            "SC-SDCA": SDCA(),
+            "SC-Pegasos, k = 10": Pegasos(batch=10),
+            "SC-Pegasos, k = 100": Pegasos(batch=100),
+        }
+        curves = [Curve(solver, *course(problem, trainer, epochs, lower, signs)) for solver, trainer in solvers.items()]
+        found.append(Convergence(name, len(y), X.shape[1], len(task.values), lower, long.gap or 0.0, curves))
     return found
 
 
@@ -88,21 +100,6 @@ def like_covertype(n: int, rng: np.random.Generator) -> tuple[Any, npt.NDArray[n
     X: Any = sparse.csr_matrix((values.ravel(), columns.ravel(), np.arange(0, 12 * n + 1, 12)), shape=(n, COVERTYPE[1]))
     scores = X @ rng.normal(size=COVERTYPE[1])
     return X, np.where(scores + 0.8 * rng.normal(size=n) > np.median(scores), 1, -1)
-
-
-def compared(name: str, X: Any, y: Any, epochs: int, rng: np.random.Generator) -> Convergence:
-    """Solvers on one data set; the sign of each weight is -1, 0 or 1 with equal chances, as the paper does not name any."""
-    task, signs = LinearTask(X, y), rng.integers(-1, 2, X.shape[1])
-    problem = Problem(task, SmoothedHinge(GAMMA), 1.0 / len(y), regulariser=SignConstraints(signs))
-    long = train(problem, SDCA(), RunSettings(REFERENCE[1], REFERENCE[0], 20, seed=1)).certificate
-    lower = long.dual or 0.0
-    solvers: dict[str, Trainer] = {
-        "SC-SDCA": SDCA(),
-        "SC-Pegasos, k = 10": Pegasos(batch=10),
-        "SC-Pegasos, k = 100": Pegasos(batch=100),
-    }
-    curves = [Curve(solver, *course(problem, trainer, epochs, lower, signs)) for solver, trainer in solvers.items()]
-    return Convergence(name, len(y), X.shape[1], len(task.values), lower, long.gap or 0.0, curves)
 
 
 def course(

@@ -152,7 +152,13 @@ class LatentProblem:
         from structpred.nonconvex._latent_kernels import ascend
 
         space, upper = self.space, self.C * p.sum(axis=1)
-        mu = _shares(p, self.inside) if start is None else _moved(start, p)
+        if start is None:  # the distributions that p is a multiple of; of rows without weight any
+            sums = p.sum(axis=1, keepdims=True)
+            mu = np.where(sums > 0.0, p / np.maximum(sums, 1e-300), self.inside / self.inside.sum(axis=1, keepdims=True))
+        else:  # moved along with the weights of states: what a row's old state held, its new one holds
+            mu = np.maximum(start.mu + p - start.p, 0.0)
+            sums = mu.sum(axis=1, keepdims=True)
+            mu = np.where(sums > 0.5, mu / np.maximum(sums, 0.5), start.mu)
         rng = np.random.default_rng(0)
         for _ in range(_VISITS):
             coef = self.C * p - upper[:, None] * mu
@@ -185,16 +191,3 @@ class LatentProblem:
     def best_vertex(self, gradient: Floats) -> Floats:
         """argmax of <gradient, p> over distributions on each row's group: one state; the first wins a tie."""
         return self.vertex(np.where(self.inside, gradient, -np.inf).argmax(axis=1))
-
-
-def _shares(p: Floats, inside: npt.NDArray[np.bool_]) -> Floats:
-    """The distributions that p is a multiple of; of rows without weight any."""
-    sums = p.sum(axis=1, keepdims=True)
-    return np.asarray(np.where(sums > 0.0, p / np.maximum(sums, 1e-300), inside / inside.sum(axis=1, keepdims=True)))
-
-
-def _moved(start: LatentInner, p: Floats) -> Floats:
-    """mu of a solution, moved along with the weights of states: what a row's old state held, its new one holds."""
-    mu = np.maximum(start.mu + p - start.p, 0.0)
-    sums = mu.sum(axis=1, keepdims=True)
-    return np.asarray(np.where(sums > 0.5, mu / np.maximum(sums, 0.5), start.mu))
