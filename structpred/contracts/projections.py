@@ -126,8 +126,24 @@ class _Projections(Points):
         images = [self.image(x) for x in points]
         for k, (x, p) in enumerate(zip(points, images, strict=True)):
             others = [images[j] for j in self.examiner.rng.permutation(len(images))[:6]]
-            self.examine_nearest(x, p, others)
-            self.examine_stays(x, p, others[0], k)
+            cause = "another point of the set is nearer: a threshold that is off, the wrong metric, or too few iterations"
+            for z in others:
+                residual = self.weights * (x - p)
+                gap, size = float((residual * (z - p)).sum()), float((np.abs(residual) * (np.abs(z) + np.abs(p))).sum())
+                ok = gap <= _SOLVED * max(1.0, size)
+                expected = f"<x - p, z - p> <= 0 for p = {brief(p)} and z = {brief(z)} of the set"
+                self.examiner.expect("nearest", ok, self.where, expected, f"{gap:.3g}", cause)
+            mixture, beyond = 0.25 * p + 0.75 * others[0], p + (0.1, 0.5, 3.0)[k % 3] * (x - p)
+            cases = (
+                ("idempotent", p, p, "a step towards the set in place of its nearest point"),
+                ("identity inside", mixture, mixture, "a set that is not convex, or a point inside that is moved"),
+                ("along the normal", beyond, p, "an answer that depends on how far away the point is"),
+            )
+            for rule, start, wanted, cause in cases:
+                found = self.image(start)
+                off, size = float(np.abs(found - wanted).max()), 1.0 + float(np.abs(start).max())
+                expected = f"{brief(start)} to lead to {brief(wanted)}"
+                self.examiner.expect(rule, off <= _ROUNDED * size * 10.0, self.where, expected, f"{off:.3g} away", cause)
             self.examine_distance(x, p, points[k - 1], images[k - 1])
         for bad in (np.full(self.shape, np.nan), np.zeros((0, *self.shape[1:]))):
             expected = f"an error of structpred for a point with {'NaN' if bad.size else 'no entries'}"
@@ -142,28 +158,6 @@ class _Projections(Points):
             expected = "a point that breaks no constraint by more than 1e-8"
             self.examiner.expect("in the set", off <= _SOLVED * size, self.where, expected, f"{off:.3g}", cause)
         return found
-
-    def examine_nearest(self, x: Floats, p: Floats, others: list[Floats]) -> None:
-        cause = "another point of the set is nearer: a threshold that is off, the wrong metric, or too few iterations"
-        for z in others:
-            residual = self.weights * (x - p)
-            gap, size = float((residual * (z - p)).sum()), float((np.abs(residual) * (np.abs(z) + np.abs(p))).sum())
-            ok = gap <= _SOLVED * max(1.0, size)
-            expected = f"<x - p, z - p> <= 0 for p = {brief(p)} and z = {brief(z)} of the set"
-            self.examiner.expect("nearest", ok, self.where, expected, f"{gap:.3g}", cause)
-
-    def examine_stays(self, x: Floats, p: Floats, z: Floats, k: int) -> None:
-        mixture = 0.25 * p + 0.75 * z
-        cases = (
-            ("idempotent", p, p, "a step towards the set in place of its nearest point"),
-            ("identity inside", mixture, mixture, "a set that is not convex, or a point inside that is moved"),
-            ("along the normal", p + (0.1, 0.5, 3.0)[k % 3] * (x - p), p, "an answer that depends on how far away the point is"),
-        )
-        for rule, start, wanted, cause in cases:
-            found = self.image(start)
-            off, size = float(np.abs(found - wanted).max()), 1.0 + float(np.abs(start).max())
-            expected = f"{brief(start)} to lead to {brief(wanted)}"
-            self.examiner.expect(rule, off <= _ROUNDED * size * 10.0, self.where, expected, f"{off:.3g} away", cause)
 
     def examine_distance(self, x: Floats, p: Floats, y: Floats, q: Floats) -> None:
         before, after = (float(np.sqrt((self.weights * (a - b) ** 2).sum())) for a, b in ((x, y), (p, q)))
@@ -270,8 +264,22 @@ class _Steps(Points):
             others = [0.9 * p, 1.1 * p, *(self.answer("prox", z, 0.0) for z in (x, 0.0 * x, points[k - 1], *around))]
             examine_argmin(self.examiner, self.where, self.value, x, step, p, others)
             self.examine_distance(x, p, points[k - 1], self.answer("prox", points[k - 1], step))
-            self.examine_domain(x)
-            self.examine_conjugate(x, p, step)
+            inside = self.answer("prox", x, 0.0)
+            cause = "for step 0 it gives the point of f's domain next to x: x itself where f(x) is finite"
+            ok = np.isfinite(self.value(inside)) and (np.array_equal(inside, x) or not np.isfinite(self.value(x)))
+            self.examiner.expect("step 0", ok, self.where, f"prox(x, 0) in the domain next to {brief(x)}", inside, cause)
+            u = (x - p) / step
+            if self.given.conjugate is not None:
+                product, f, g = float(u @ p), self.value(p), float(self.examiner.call("conjugate", self.where, u))
+                ok = abs(f + g - product) <= 1e-9 * (1.0 + abs(f) + abs(g))
+                cause = "a factor left out of the conjugate, f*(u) = max_x <u, x> - f(x), or that of another f than `value`"
+                expected = f"f(p) + f*(u) = <p, u> = {product:.9g} at u = (x - p) / s"
+                self.examiner.expect("conjugacy", ok, self.where, expected, f"{f + g:.9g}", cause)
+            if self.given.conjugate_prox is not None:
+                off = p + step * self.answer("conjugate_prox", x / step, 1.0 / step) - x
+                ok = float(np.abs(off).max()) <= 1e-10 * (1.0 + float(np.abs(x).max()))
+                cause = "a wrong factor in one of the two: prox_{s f}(x) + s prox_{f* / s}(x / s) = x"
+                self.examiner.expect("Moreau", ok, self.where, f"the two parts to sum up to {brief(x)}", brief(x + off), cause)
         ones, cause = np.ones(self.n), "the arguments are not looked at before the work begins: raise DataError or ParameterError"
         for bad, step in ((np.nan * ones, 1.0), (np.empty(0), 1.0), (ones, -1.0), (ones, np.nan)):
             expected = f"an error of structpred for the point {brief(bad)} and the step {step:g}"
@@ -286,23 +294,3 @@ class _Steps(Points):
         cause = "no proximal operator of a convex function moves two points apart: f is not convex, or this is not its prox"
         expected = f"|p - q|^2 <= <p - q, x - y> = {product:.9g}"
         self.examiner.expect("non-expansive", ok, self.where, expected, f"{square:.9g}", cause)
-
-    def examine_domain(self, x: Floats) -> None:
-        inside = self.answer("prox", x, 0.0)
-        cause = "for step 0 it gives the point of f's domain next to x: x itself where f(x) is finite"
-        ok = np.isfinite(self.value(inside)) and (np.array_equal(inside, x) or not np.isfinite(self.value(x)))
-        self.examiner.expect("step 0", ok, self.where, f"prox(x, 0) in the domain next to {brief(x)}", inside, cause)
-
-    def examine_conjugate(self, x: Floats, p: Floats, step: float) -> None:
-        u = (x - p) / step
-        if self.given.conjugate is not None:
-            product, f, g = float(u @ p), self.value(p), float(self.examiner.call("conjugate", self.where, u))
-            ok = abs(f + g - product) <= 1e-9 * (1.0 + abs(f) + abs(g))
-            cause = "a factor left out of the conjugate, f*(u) = max_x <u, x> - f(x), or that of another f than `value`"
-            expected = f"f(p) + f*(u) = <p, u> = {product:.9g} at u = (x - p) / s"
-            self.examiner.expect("conjugacy", ok, self.where, expected, f"{f + g:.9g}", cause)
-        if self.given.conjugate_prox is not None:
-            off = p + step * self.answer("conjugate_prox", x / step, 1.0 / step) - x
-            ok = float(np.abs(off).max()) <= 1e-10 * (1.0 + float(np.abs(x).max()))
-            cause = "a wrong factor in one of the two: prox_{s f}(x) + s prox_{f* / s}(x / s) = x"
-            self.examiner.expect("Moreau", ok, self.where, f"the two parts to sum up to {brief(x)}", brief(x + off), cause)

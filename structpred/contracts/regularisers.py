@@ -81,8 +81,24 @@ class _Case:
                 self.examine_tight(x, self.prox(x, 1.0), dual_map)
                 x, y = self.prox(x, 0.0), self.prox(y, 0.0)
             self.examine_bound(self.point(), [zero, x, y, 0.01 * x, 0.01 * y])
-            self.examine_convexity(x, y)
-            self.examine_reach(x)
+            # half way between two points r is at most the mean, less m/8 |a - b|^2
+            m, values = self.r.strong_convexity, (self.value(x), self.value(y))
+            most = 0.5 * sum(values) - m / 8.0 * float((x - y) @ (x - y))
+            middle = self.value(0.5 * (x + y))
+            again = self.value(x.copy())
+            self.expect(
+                "nondeterminism", (values[0], again), 0.0, "twice the same value", "state kept between calls, or a random number"
+            )
+            ok = not np.isfinite(most) or middle <= most + 1e-9 * (1.0 + abs(most))
+            cause = f"r is not convex, or strong_convexity = {m:g} is more than it has"
+            self.examiner.expect("strong convexity", ok, self.where, f"value((a + b) / 2) <= {most:.9g}", f"{middle:.9g}", cause)
+            # no w with the value has a larger norm than reach(value)
+            value, length = values[0], float(np.linalg.norm(x))
+            if np.isfinite(value):
+                most = self.examiner.call("reach", self.where, value)
+                cause = "a factor left out: it is the largest |w| with r(w) <= value, inf where none is known"
+                ok = length <= most * (1.0 + 1e-9)
+                self.examiner.expect("reach", ok, self.where, f"reach({value:.9g}) of at least |w| = {length:.9g}", most, cause)
             self.examine_smooth(x)
             if "group_prox" in self.has:
                 self.examine_groups(x, step)
@@ -226,28 +242,6 @@ class _Case:
         self.examiner.insist("dual map", fault is None, self.where, "dual_map to give a table that fits", fault, cause)
         assert isinstance(found, DualMap)
         return found
-
-    def examine_convexity(self, a: Floats, b: Floats) -> None:
-        """Half way between two points r is at most the mean, less m/8 |a - b|^2."""
-        m, values = self.r.strong_convexity, (self.value(a), self.value(b))
-        most = 0.5 * sum(values) - m / 8.0 * float((a - b) @ (a - b))
-        middle = self.value(0.5 * (a + b))
-        again = self.value(a.copy())
-        self.expect(
-            "nondeterminism", (values[0], again), 0.0, "twice the same value", "state kept between calls, or a random number"
-        )
-        ok = not np.isfinite(most) or middle <= most + 1e-9 * (1.0 + abs(most))
-        cause = f"r is not convex, or strong_convexity = {m:g} is more than it has"
-        self.examiner.expect("strong convexity", ok, self.where, f"value((a + b) / 2) <= {most:.9g}", f"{middle:.9g}", cause)
-
-    def examine_reach(self, w: Floats) -> None:
-        """No w with the value has a larger norm than reach(value)."""
-        value, length = self.value(w), float(np.linalg.norm(w))
-        if np.isfinite(value):
-            most = self.examiner.call("reach", self.where, value)
-            cause = "a factor left out: it is the largest |w| with r(w) <= value, inf where none is known"
-            ok = length <= most * (1.0 + 1e-9)
-            self.examiner.expect("reach", ok, self.where, f"reach({value:.9g}) of at least |w| = {length:.9g}", most, cause)
 
     def examine_smooth(self, w: Floats) -> None:
         """What the optional methods say of the value."""

@@ -82,7 +82,16 @@ class _Pairs:
         same[some] = again == values[some]
         self.each("each on its own", same, "the same value among other samples", values, "a mean or a sum over samples")
         self.examine_slopes()
-        self.examine_smoothness()
+        gamma, rng = self.loss.gamma, self.examiner.rng
+        both = not (gamma > 0.0 and self.loss.piecewise_linear)
+        cause = "a maximum of linear functions has kinks, so gamma is 0"
+        self.examiner.expect("smoothness", both, "the attributes", "gamma = 0 where piecewise_linear", gamma, cause)
+        if gamma > 0.0:
+            apart = self.z + rng.normal(size=len(self.z)) * rng.choice([1e-3, 0.1, 10.0], len(self.z))
+            change = np.abs(self.numbers("derivative", apart, self.y) - self.slopes)
+            most = np.abs(apart - self.z) / gamma
+            expected = f"a derivative that changes by at most |z - z'| / gamma, gamma = {gamma:g}"
+            self.each("smoothness", change <= most * (1.0 + 1e-9) + 1e-12, expected, change, "a gamma that is too large")
         at_zero, shares = self.numbers("value", 0.0 * z, y), self.examiner.rng.dirichlet(np.ones(len(y)))
         cause = "it is the mean (or weighted sum) of phi(0; y_i), which depends on the targets"
         for args, wanted in (((y,), float(at_zero.mean())), ((y, shares), float(shares @ at_zero))):
@@ -124,18 +133,6 @@ class _Pairs:
         ok = middle <= chord + 1e-9 * (self.sizes + np.abs(chord))
         self.each("convexity", ok, expected, middle, "phi is not convex: its dual bounds nothing")
 
-    def examine_smoothness(self) -> None:
-        gamma, rng = self.loss.gamma, self.examiner.rng
-        both = not (gamma > 0.0 and self.loss.piecewise_linear)
-        cause = "a maximum of linear functions has kinks, so gamma is 0"
-        self.examiner.expect("smoothness", both, "the attributes", "gamma = 0 where piecewise_linear", gamma, cause)
-        if gamma > 0.0:
-            other = self.z + rng.normal(size=len(self.z)) * rng.choice([1e-3, 0.1, 10.0], len(self.z))
-            change = np.abs(self.numbers("derivative", other, self.y) - self.slopes)
-            most = np.abs(other - self.z) / gamma
-            expected = f"a derivative that changes by at most |z - z'| / gamma, gamma = {gamma:g}"
-            self.each("smoothness", change <= most * (1.0 + 1e-9) + 1e-12, expected, change, "a gamma that is too large")
-
     def dual_table(self) -> DualTable:
         found = self.examiner.call("dual_table", "all targets", self.y)
         fault = found.fault(len(self.y)) if isinstance(found, DualTable) else f"a DualTable is expected, not {kind_of(found)}"
@@ -159,19 +156,16 @@ class _Pairs:
             expected = "phi(z) + phi*(-a) + z a >= 0 for every a (Fenchel and Young)"
             self.each("Fenchel and Young", excess >= -1e-9 * self.sizes, expected, excess, cause)
         for q in STEEP:
-            self.examine_step(table, old, q, known)
-
-    def examine_step(self, table: DualTable, old: Floats, q: float, known: list[tuple[Floats, Floats]]) -> None:
-        """No point of a grid has more of what the step maximises."""
-        new = self.numbers("dual_step", old, self.z, np.full(len(old), q), self.y)
-        cause = "an interval that the step forgets"
-        self.each("dual step", (new >= table.low) & (new <= table.high), "a step within the interval", new, cause)
-        near = [np.clip(new + step, table.low, table.high) for step in (-1e-4, 1e-4)]
-        best = self.gained(new, self.conjugate(new), old, q)
-        expected = f"no a with more of -phi*(-a) - z (a - old) - {q:g}/2 (a - old)^2"
-        for trial, value in (*known, *((trial, self.conjugate(trial)) for trial in near)):
-            ok = best >= self.gained(trial, value, old, q) - 1e-9 * (self.sizes + q * (1.0 + np.abs(self.slopes)) ** 2)
-            self.each("dual step", ok, expected, new, "the step of another conjugate, or of another curvature q")
+            # no point of a grid has more of what the step maximises
+            new = self.numbers("dual_step", old, self.z, np.full(len(old), q), self.y)
+            cause = "an interval that the step forgets"
+            self.each("dual step", (new >= table.low) & (new <= table.high), "a step within the interval", new, cause)
+            near = [np.clip(new + step, table.low, table.high) for step in (-1e-4, 1e-4)]
+            best = self.gained(new, self.conjugate(new), old, q)
+            expected = f"no a with more of -phi*(-a) - z (a - old) - {q:g}/2 (a - old)^2"
+            for trial, value in (*known, *((trial, self.conjugate(trial)) for trial in near)):
+                ok = best >= self.gained(trial, value, old, q) - 1e-9 * (self.sizes + q * (1.0 + np.abs(self.slopes)) ** 2)
+                self.each("dual step", ok, expected, new, "the step of another conjugate, or of another curvature q")
 
     def gained(self, a: Floats, conjugate: Floats, old: Floats, q: float) -> Floats:
         return -conjugate - self.z * (a - old) - 0.5 * q * (a - old) ** 2

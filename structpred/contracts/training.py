@@ -8,7 +8,6 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.contracts.engine import Examiner, Report, brief, examined, kind_of
 from structpred.core.sparse import SparseVector
@@ -131,19 +130,16 @@ class _Surrogate:
         self.examiner, self.surrogate, self.task, self.rows = examiner, surrogate, task, range(min(len(task), SAMPLES))
         a, way = examiner.rng.normal(size=(2, task.dim))
         self.weights = [w.astype(task.dtype) for w in (0.0 * a, a, a + APART * way, a - APART * way)]
-        self.weights.append(self.after_steps(self.weights[0]))
+        # where steps towards the truths lead: there H_i are small, as at the optimum, and thresholds in them show
+        rows, w = offers(task, "rows"), self.weights[0].copy()
+        for k in range(4 * len(self.rows)):
+            i = k % len(self.rows)
+            indices, values = (surrogate.term(task, w, i) if rows else task.step(w, i, 1.0)).difference
+            w[indices] += (0.3 / (1.0 + 0.1 * k) * values).astype(w.dtype)
+        self.weights.append(w)
         self.steps = [[self.step(k, i) for i in self.rows] for k in range(len(self.weights))]
         found = [examiner.ask(surrogate.values, "all samples", task, w) for w in self.weights]
         self.values = [examiner.numbers(values, len(task), "all samples", "values") for values in found]
-
-    def after_steps(self, w: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Where steps towards the truths lead: there H_i are small, as at the optimum, and thresholds in them show."""
-        rows, w = offers(self.task, "rows"), w.copy()
-        for k in range(4 * len(self.rows)):
-            i = k % len(self.rows)
-            indices, values = (self.surrogate.term(self.task, w, i) if rows else self.task.step(w, i, 1.0)).difference
-            w[indices] += (0.3 / (1.0 + 0.1 * k) * values).astype(w.dtype)
-        return w
 
     def step(self, k: int, i: int) -> Step:
         """A copy of the term, whose arrays are only good until the next one."""

@@ -175,18 +175,7 @@ def pairwise(folder: Path, repeats: int, data: str, most: int = WORDS, n_categor
     log.info("SVM-pairwise: %s", data)
     start, (similarity, read) = time.process_time(), SIMILARITIES[data]
     values, table, names = read(folder, most)
-    table = table[:, :n_categories]
-    # ROC areas with signs and without, of random halves to train and to test on; each C by validation on a third of the former
-    rng, found = np.random.default_rng(0), []
-    for _ in range(repeats):
-        train, test = np.split(rng.permutation(len(values)), [len(values) // 2])
-        kept, held = np.split(train, [2 * len(train) // 3])
-        for positive in table.T:
-            tried = np.array([areas(values, positive, kept, held, C) for C in STRENGTHS])
-            best = tried.argmax(axis=0).tolist()
-            best_of = {k: areas(values, positive, train, test, STRENGTHS[k]) for k in set(best)}
-            found.append([best_of[k][column] for column, k in enumerate(best)])
-    scores = np.array(found).reshape(repeats, table.shape[1], 2)
+    scores = compared(values, table[:, :n_categories], repeats)
     categories = [_category(name, table[:, j], scores[:, j]) for j, name in enumerate(names[:n_categories])]
     gains = (scores[..., 0] - scores[..., 1]).mean(axis=1)
     spread = 1.96 * float(gains.std() if repeats < 2 else gains.std(ddof=1)) * (1.0 / repeats + 1.0) ** 0.5
@@ -233,6 +222,22 @@ def yeast(folder: Path, most: int) -> tuple[Floats, Flags, list[str]]:
 
 #: data -> what their similarities are, and who reads them with the categories
 SIMILARITIES = {"words": ("Smith-Waterman", words), "yeast": ("Gaussian", yeast)}
+
+
+def compared(values: Floats, table: Flags, repeats: int) -> Floats:
+    """ROC areas (repeats, categories, 2), with signs and without, of random halves to train and to test on; each C by validation
+    on a third of the training half.
+    """
+    rng, scores = np.random.default_rng(0), []
+    for _ in range(repeats):
+        train, test = np.split(rng.permutation(len(values)), [len(values) // 2])
+        kept, held = np.split(train, [2 * len(train) // 3])
+        for positive in table.T:
+            tried = np.array([areas(values, positive, kept, held, C) for C in STRENGTHS])
+            best = tried.argmax(axis=0).tolist()
+            found = {k: areas(values, positive, train, test, STRENGTHS[k]) for k in set(best)}
+            scores.append([found[k][column] for column, k in enumerate(best)])
+    return np.array(scores).reshape(repeats, table.shape[1], 2)
 
 
 def _category(name: str, positive: Flags, scores: Floats) -> Category:

@@ -135,7 +135,16 @@ class Scores:
         [0, 10, 16]
         """
         shapes = list(shapes)
-        offsets = ends_of(np.array(_sizes(oracle, shapes), dtype=np.int64))
+        known: dict[Shape, int] = {}  # asked once for each different shape
+        for i, shape in enumerate(shapes):
+            if shape not in known:
+                try:
+                    known[shape] = int(oracle.n_parts(shape))
+                except Exception as error:
+                    raise DataError(
+                        f"sample {i}: {type(oracle).__name__}.n_parts refuses the shape {shape!r}: {error}"
+                    ) from error
+        offsets = ends_of(np.array([known[shape] for shape in shapes], dtype=np.int64))
         plain = cls(oracle, shapes, offsets, None, checked_jobs(n_jobs))
         if fixed is None:
             return plain
@@ -348,15 +357,3 @@ class Scores:
             fixed = None if self.mask is None or self.fixed is None else (np.tile(self.mask, m), np.tile(self.fixed, m))
             self._copies[m] = Scores(self.oracle, self.shapes * m, offsets, fixed, self.n_jobs)
         return self._copies[m]
-
-
-def _sizes(oracle: Oracle, shapes: Sequence[Shape]) -> list[int]:
-    """The number of parts of each instance, asked once for each different shape."""
-    known: dict[Shape, int] = {}
-    for i, shape in enumerate(shapes):
-        if shape not in known:
-            try:
-                known[shape] = int(oracle.n_parts(shape))
-            except Exception as error:
-                raise DataError(f"sample {i}: {type(oracle).__name__}.n_parts refuses the shape {shape!r}: {error}") from error
-    return [known[shape] for shape in shapes]

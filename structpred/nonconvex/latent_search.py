@@ -117,24 +117,21 @@ class SingleChanges(LatentSolver):
         search.offer(*search.climb(start), "climbed")
         found = True
         while found and not search.exhausted:
-            found = self._change(search)
+            assert search.inner is not None
+            inner, others = search.inner, np.where(search.problem.inside & (search.p == 0.0), search.inner.scores, -np.inf)
+            rows = np.arange(len(others))
+            costs = inner.scores[rows, search.p.argmax(axis=1)] - others.max(axis=1)
+            found = False
+            for i in np.argsort(costs, kind="stable"):  # keep the first single change that helps
+                if search.exhausted or not np.isfinite(costs[i]):
+                    break
+                p = search.p.copy()
+                p[i] = 0.0
+                p[i, others[i].argmax()] = 1.0
+                if search.offer(*search.climb(p, inner), "changed"):
+                    found = True
+                    break
         return search.solution()
-
-    def _change(self, search: LatentSearch) -> bool:
-        """Keep the first single change that helps."""
-        assert search.inner is not None
-        inner, others = search.inner, np.where(search.problem.inside & (search.p == 0.0), search.inner.scores, -np.inf)
-        rows = np.arange(len(others))
-        costs = inner.scores[rows, search.p.argmax(axis=1)] - others.max(axis=1)
-        for i in np.argsort(costs, kind="stable"):
-            if search.exhausted or not np.isfinite(costs[i]):
-                break
-            p = search.p.copy()
-            p[i] = 0.0
-            p[i, others[i].argmax()] = 1.0
-            if search.offer(*search.climb(p, inner), "changed"):
-                return True
-        return False
 
 
 def random_states(problem: LatentProblem, rng: np.random.Generator) -> Floats:

@@ -7,10 +7,10 @@ import numpy as np
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Scores, Shape
 from structpred.core.scores import checked_scores
-from structpred.core.types import Floats, Integers
+from structpred.core.types import Integers
 from structpred.errors import ConvergenceError, InfeasibleError
 from structpred.oracles.decisions._tours import TourOracle, pairs_of
-from structpred.oracles.solvers._ortools import Answer, Outcome, checked_limit, load_cp_model, power_of_two, solve
+from structpred.oracles.solvers._ortools import Answer, checked_limit, load_cp_model, power_of_two, solve
 
 
 def _few_shapes() -> list[Shape]:
@@ -92,7 +92,14 @@ def _search(scores: Scores, shape: Shape, limit: float, who: str) -> Answer:
     scale = power_of_two(n * float(np.abs(given[allowed]).max(initial=0.0)))
     first, second = (ends[allowed] for ends in np.triu_indices(n, 1))
     arcs = np.stack((np.append(first, second), np.append(second, first)), axis=1)  # each edge in both directions
-    greedy = _greedy(np.where(allowed, given, FORBIDDEN)[edge_of])
+    # from node 0 always on to the best node that is left
+    rest = np.where(allowed, given, FORBIDDEN)[edge_of]
+    np.fill_diagonal(rest, -np.inf)
+    tour = [0]
+    for _ in range(len(rest) - 1):
+        rest[:, tour[-1]] = -np.inf
+        tour.append(int(rest[tour[-1]].argmax()))
+    greedy = np.array(tour, dtype=np.int64)
     whole = np.rint(given[allowed] * scale).astype(np.int64)
     found = solve(cp, _program(cp, arcs, np.tile(whole, 2), greedy), len(arcs), limit)
     if found.proven and found.values is None:
@@ -104,7 +111,12 @@ def _search(scores: Scores, shape: Shape, limit: float, who: str) -> Answer:
         labels: Labels | None = _turned(np.array(tour, dtype=np.int64))
     else:
         labels = _turned(greedy) if allowed[edge_of[greedy, np.roll(greedy, -1)]].all() else None
-    return Answer(labels, _bound(found, given, edge_of, scale), found.proven)
+    # no tour scores above CP-SAT's bound, or half the two best edges of each node
+    table = given[edge_of]
+    np.fill_diagonal(table, -np.inf)
+    best = 0.5 * float(np.sort(table, axis=1)[:, -2:].sum())
+    bound = best if found.bound is None else min(best, (found.bound + 0.5 * n) / scale)
+    return Answer(labels, bound, found.proven)
 
 
 def _program(cp: Any, arcs: Integers, scores: Integers, hint: Labels) -> Any:
@@ -117,26 +129,6 @@ def _program(cp: Any, arcs: Integers, scores: Integers, hint: Labels) -> Any:
     for (i, j), literal in zip(arcs.tolist(), on, strict=True):
         model.add_hint(literal, (i, j) in hinted)
     return model
-
-
-def _bound(found: Outcome, scores: Floats, edge_of: Integers, scale: float) -> float:
-    """What no tour scores above: CP-SAT's bound, or half the two best edges of each node."""
-    n = len(edge_of)
-    table = scores[edge_of]
-    np.fill_diagonal(table, -np.inf)
-    best = 0.5 * float(np.sort(table, axis=1)[:, -2:].sum())
-    return best if found.bound is None else min(best, (found.bound + 0.5 * n) / scale)
-
-
-def _greedy(table: Floats) -> Labels:
-    """From node 0 always on to the best node that is left."""
-    rest = table.copy()
-    np.fill_diagonal(rest, -np.inf)
-    tour = [0]
-    for _ in range(len(rest) - 1):
-        rest[:, tour[-1]] = -np.inf
-        tour.append(int(rest[tour[-1]].argmax()))
-    return np.array(tour, dtype=np.int64)
 
 
 def _turned(tour: Labels) -> Labels:

@@ -258,7 +258,16 @@ def _solve(
         pools.reserve(slots[alive], np.diff(ends))
         step(kernels.advance, vertices, ends)
         if (states[alive] == kernels.STUCK).any() or (n_calls[alive] >= max_iter)[states[alive] == kernels.RUNNING].any():
-            raise _unfinished(alive, states, gaps, tol * scales, n_calls, max_iter)
+            goals = tol * scales
+            open_ones = alive[states[alive] != kernels.DONE]
+            worst = int(open_ones[np.argmax(gaps[open_ones] / goals[open_ones])])
+            rounding = bool((states[open_ones] == kernels.STUCK).any())
+            some = f"{open_ones[:5].tolist()}{' ...' if len(open_ones) > 5 else ''}"
+            raise ConvergenceError(
+                f"{len(open_ones)} of the projections are not done, samples {some}: sample {worst} reached a gap of "
+                f"{gaps[worst]:.3g} after {int(n_calls[worst])} oracle calls, expected at most {goals[worst]:.3g}: "
+                + ("rounding keeps it there, so tol is too small" if rounding else f"raise max_iter (now {max_iter})")
+            )
         running = np.flatnonzero(states[alive] == kernels.RUNNING)
         if len(running) < len(alive):
             alive, old = alive[running], places
@@ -266,19 +275,3 @@ def _solve(
             kernels.compact(scores, old, running, places)
             kept = [shapes[i] for i in alive.tolist()]
     return gaps, n_calls
-
-
-def _unfinished(
-    alive: Integers, states: Integers, gaps: Floats, goals: Floats, n_calls: Integers, max_iter: int
-) -> ConvergenceError:
-    from structpred.projections._lockstep_kernels import DONE, STUCK
-
-    open_ones = alive[states[alive] != DONE]
-    worst = int(open_ones[np.argmax(gaps[open_ones] / goals[open_ones])])
-    rounding = bool((states[open_ones] == STUCK).any())
-    some = f"{open_ones[:5].tolist()}{' ...' if len(open_ones) > 5 else ''}"
-    return ConvergenceError(
-        f"{len(open_ones)} of the projections are not done, samples {some}: sample {worst} reached a gap of "
-        f"{gaps[worst]:.3g} after {int(n_calls[worst])} oracle calls, expected at most {goals[worst]:.3g}: "
-        + ("rounding keeps it there, so tol is too small" if rounding else f"raise max_iter (now {max_iter})")
-    )
