@@ -192,28 +192,23 @@ def _checked_batch(found: object, oracle: Oracle, n: int, method: str) -> tuple[
         fits = _is_flat(labels) and _is_flat(ends) and len(ends) == n + 1 and ends[0] == 0 and ends[-1] == len(labels)
         if fits and not np.count_nonzero(ends[1:] < ends[:-1]):
             return labels, ends
-    raise _wrong_batch(found, oracle, n, method)
-
-
-def _is_flat(labels: object) -> bool:
-    return isinstance(labels, np.ndarray) and labels.dtype == _WHOLE and labels.ndim == 1
-
-
-def _wrong_batch(found: object, oracle: Oracle, n: int, method: str) -> OracleError:
-    """What is wrong with the answer of a batch method."""
     name, what = (
         f"{type(oracle).__name__}.{method}",
         method.removesuffix("_batch").removesuffix("_bound").replace("argmax", "labels"),
     )
     if not (isinstance(found, tuple) and len(found) == 2):
-        return OracleError(
+        raise OracleError(
             f"{name} must return ({what}, {what.rstrip('s')}_offsets), got {type(found).__name__}; run check_oracle on it"
         )
     labels, ends = (checked_labels(x, oracle, method=method, what=what) for x in found)
-    return OracleError(
+    raise OracleError(
         f"{name} must return {n + 1} ascending {what.rstrip('s')}_offsets from 0 to {len(labels)}, the number of {what}, got "
         f"{len(ends)}: {ends[:3].tolist()}..{ends[-1:].tolist()}; run check_oracle on it"
     )
+
+
+def _is_flat(labels: object) -> bool:
+    return isinstance(labels, np.ndarray) and labels.dtype == _WHOLE and labels.ndim == 1
 
 
 def checked_labels(labels: object, oracle: Oracle, where: str = "", *, method: str = "argmax", what: str = "labels") -> Labels:

@@ -6,8 +6,8 @@ from typing import ClassVar
 import numpy as np
 
 from structpred.core.types import Floats
-from structpred.errors import ParameterError
 from structpred.nonconvex.search import Search, Solution, Solver, random_labels
+from structpred.runtime.settings import checked_whole
 
 
 @dataclass(frozen=True)
@@ -21,8 +21,7 @@ class AlternatingOptimisation(Solver):
     starts: int = 1
 
     def _run(self, search: Search, rng: np.random.Generator, start: Floats | None) -> Solution:
-        if self.starts < 0:
-            raise ParameterError(f"AlternatingOptimisation: starts must be >= 0, got {self.starts!r}")
+        checked_whole(self.starts, "AlternatingOptimisation: starts", 0)
         p, done = search.supervised() if start is None else start, 0
         while not search.exhausted and (done < self.starts or self.starts == 0):
             search.offer(*search.climb(p), "climbed")

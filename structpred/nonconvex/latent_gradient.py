@@ -6,9 +6,9 @@ from typing import ClassVar
 import numpy as np
 
 from structpred.core.types import Floats
-from structpred.errors import ParameterError
 from structpred.nonconvex.latent_search import LatentSearch, LatentSolver
 from structpred.nonconvex.search import Solution
+from structpred.runtime.settings import checked_whole
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,7 @@ class LatentGradientDescent(LatentSolver):
     steps: int = 300
 
     def _run(self, search: LatentSearch, rng: np.random.Generator, start: Floats) -> Solution:
-        if self.steps < 1:
-            raise ParameterError(f"LatentGradientDescent: steps must be >= 1, got {self.steps!r}")
+        checked_whole(self.steps, "LatentGradientDescent: steps")
         problem, rows = search.problem, np.arange(len(start))
         inner = search.solve(start)
         coef, done = inner.coef.copy(), 0

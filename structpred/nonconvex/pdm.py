@@ -7,11 +7,11 @@ from typing import ClassVar
 import numpy as np
 
 from structpred.core.types import Floats, Integers
-from structpred.errors import ParameterError
 from structpred.nonconvex.branch_and_bound import EXACT, Tree
 from structpred.nonconvex.problem import Inner, SemiSupervisedProblem
 from structpred.nonconvex.search import Search, Solution, Solver, random_labels
 from structpred.nonconvex.spreading import grow
+from structpred.runtime.settings import checked_whole
 
 #: added to |h|, so that the boundary does not count as near to everything
 _SURE = 0.1
@@ -124,8 +124,7 @@ class PDM(Solver):
     idle: int = 30
 
     def _run(self, search: Search, rng: np.random.Generator, start: Floats | None) -> Solution:
-        if self.idle < 1:
-            raise ParameterError(f"PDM: expected idle >= 1, got {self.idle!r}")
+        checked_whole(self.idle, "PDM: idle")
         search.offer(*search.climb(random_labels(search.problem, rng) if start is None else start), "start")
         anchor, _ = search.problem.anchor()
         most = self.idle * max(10, round(_ROUND * search.problem.u))

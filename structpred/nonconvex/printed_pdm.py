@@ -6,10 +6,10 @@ from typing import ClassVar
 import numpy as np
 
 from structpred.core.types import Floats
-from structpred.errors import ParameterError
 from structpred.nonconvex.pdm import reach
 from structpred.nonconvex.regions import gradient_vertices
 from structpred.nonconvex.search import LOOSE, Search, Solution, Solver, random_labels
+from structpred.runtime.settings import checked_positive
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,7 @@ class PrintedPDM(Solver):
     degree: float = 0.1
 
     def _run(self, search: Search, rng: np.random.Generator, start: Floats | None) -> Solution:
-        if not self.degree > 0.0:
-            raise ParameterError(f"PrintedPDM: degree must be > 0, got {self.degree!r}")
+        checked_positive(self.degree, "PrintedPDM: degree")
         problem = search.problem
         anchor, _ = problem.anchor()  # p*
         m = min(problem.u, max(1, round(self.degree * problem.u)))

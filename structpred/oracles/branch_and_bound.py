@@ -8,11 +8,12 @@ import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Scores, Shape
 from structpred.core.types import Floats, Integers
-from structpred.errors import ConvergenceError, ParameterError
+from structpred.errors import ConvergenceError
 from structpred.oracles.mrf import NOT_FINITE, NOTHING_LEFT, OK, PairwiseOracle, given, graph_of, links_of, refuse
 from structpred.oracles.solvers._constraint_rows import checked_rows
 from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits
+from structpred.runtime.settings import checked_whole
 
 _kernels = later("structpred.oracles.fields._branch_kernels")
 _pairwise = later("structpred.oracles.fields._pairwise_kernels")
@@ -64,9 +65,7 @@ class BranchAndBoundMRF(PairwiseOracle):
     """
 
     def __init__(self, max_nodes: int = 50_000_000) -> None:
-        if max_nodes < 1:
-            raise ParameterError(f"max_nodes must be at least 1, got {max_nodes}")
-        self.max_nodes = max_nodes
+        self.max_nodes = checked_whole(max_nodes, "max_nodes")
 
     def argmax(self, scores: Scores, shape: Shape) -> Labels:
         """The best output."""

@@ -16,6 +16,7 @@ from structpred.core.types import Floats, Integers
 from structpred.errors import ConvergenceError, InfeasibleError, OracleError, ParameterError
 from structpred.oracles.solvers._constraint_rows import checked_rows
 from structpred.runtime.dependencies import check_solver_versions, require_installed
+from structpred.runtime.settings import checked_whole
 
 #: shape -> (a cvxpy Variable with one number per part, the constraints that it satisfies)
 Description = Callable[[Shape], tuple[Any, Sequence[Any]]]
@@ -98,11 +99,9 @@ class ConvexOracle(Oracle):
         max_iterations: int = 100_000,
         accuracy: float | None = None,
     ) -> None:
-        if max_iterations < 1:
-            raise ParameterError(f"expected max_iterations >= 1, got {max_iterations}")
         if accuracy is not None and not 0.0 < accuracy < 1.0:
             raise ParameterError(f"expected an accuracy above 0 and below 1, got {accuracy}")
-        self.max_iterations = int(max_iterations)
+        self.max_iterations = checked_whole(max_iterations, "max_iterations")
         self._accuracy = {} if accuracy is None else _aims(float(accuracy))
         self._describe, self._rounding, self._parts = describe, rounding, parts
         self._example_shapes = list(example_shapes)

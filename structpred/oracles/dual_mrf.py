@@ -14,6 +14,7 @@ from structpred.oracles.mrf import Graph, PairwiseOracle, graph_of, links_of, pa
 from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits
 from structpred.runtime.ranges import ends_of
+from structpred.runtime.settings import checked_whole
 
 logger = logging.getLogger("structpred.oracles.dual_mrf")
 
@@ -45,11 +46,9 @@ class DualMRF(PairwiseOracle):
     exact = False
 
     def __init__(self, n_iter: int = 1000, tol: float = 1e-5) -> None:
-        if n_iter < 1:
-            raise ParameterError(f"n_iter must be at least 1, got {n_iter}")
         if not tol >= 0.0:
             raise ParameterError(f"tol must be a number >= 0, got {tol}")
-        self.n_iter, self.tol = n_iter, tol
+        self.n_iter, self.tol = checked_whole(n_iter, "n_iter"), tol
 
     def argmax(self, scores: Scores, shape: Shape) -> Labels:
         """The labels of `argmax_bound`."""

@@ -6,11 +6,11 @@ import numpy as np
 
 from structpred.core.oracle import Labels, Scores, Shape
 from structpred.core.types import Floats, Integers
-from structpred.errors import ParameterError
 from structpred.oracles.fields._elimination_plan import Plan, plan_of
 from structpred.oracles.mrf import NOTHING_LEFT, PairwiseOracle, given, links_of, refuse
 from structpred.projections.active_set import nearest_mixture
 from structpred.runtime.lazy_names import later
+from structpred.runtime.settings import checked_whole
 
 _kernels = later("structpred.oracles.fields._elimination_kernels")
 
@@ -59,9 +59,7 @@ class EliminationMRF(PairwiseOracle):
     """
 
     def __init__(self, max_table: int = 1 << 24) -> None:
-        if max_table < 1:
-            raise ParameterError(f"max_table must be at least 1, got {max_table}")
-        self.max_table = max_table
+        self.max_table = checked_whole(max_table, "max_table")
 
     def argmax(self, scores: Scores, shape: Shape) -> Labels:
         """The best output."""

@@ -13,10 +13,11 @@ from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.scores import check_listed, checked_scores, kept_for_shapes
 from structpred.core.types import Floats, Integers
-from structpred.errors import ConvergenceError, DataError, ParameterError
+from structpred.errors import ConvergenceError, DataError
 from structpred.oracles.decisions._by_shape import by_shape, marginals_of_one
 from structpred.projections.active_set import nearest_mixture
 from structpred.runtime.lazy_names import later
+from structpred.runtime.settings import checked_whole
 
 _kernels = later("structpred.oracles.decisions._knapsack_kernels")
 
@@ -139,10 +140,7 @@ class KnapsackOracle(Oracle):
     output = "set of items"
 
     def __init__(self, max_nodes: int = 50_000_000, max_states: int = 4_000_000) -> None:
-        for name, number in (("max_nodes", max_nodes), ("max_states", max_states)):
-            if number < 1:
-                raise ParameterError(f"{name} must be at least 1, got {number}")
-        self.max_nodes, self.max_states = max_nodes, max_states
+        self.max_nodes, self.max_states = checked_whole(max_nodes, "max_nodes"), checked_whole(max_states, "max_states")
 
     def n_parts(self, shape: Shape) -> int:
         """The number of items."""

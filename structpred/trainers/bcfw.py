@@ -202,10 +202,6 @@ class BCFW(Trainer):
         """The sum of the last gap seen in each block; stale, so only a guess."""
         return float(state.gaps.sum())
 
-    def report(self, problem: Problem, state: BCFWState) -> dict[str, Floats]:
-        """dual_point: u, where w is not linear in it."""
-        return {"dual_point": state.point} if len(state.point) else {}
-
 
 def rescaled(problem: Problem, state: Any, u: Floats) -> Any:
     """The state with the scales of the next pass, and the weights that belong to its dual point u under them."""

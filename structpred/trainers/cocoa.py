@@ -51,12 +51,9 @@ class CoCoARounds:
                 f"CoCoA: expected a trainer that keeps a dual value block by block, BCFW() or OnlineEG(), got {trainer!r}; "
                 "online trainers are mixed by ParameterMixing, without a certificate"
             )
-        self.trainer, self.sigma, self.passes = trainer, sigma, checked_positive(passes, "passes")
-
-    @property
-    def solver(self) -> Any:
-        """The trainer, by what TRAINER_OPTIONAL asks of one that works on blocks; its state has a field `weights`."""
-        return self.trainer
+        # the trainer, by what TRAINER_OPTIONAL asks of one that works on blocks; its state has a field `weights`
+        self.trainer: Any = trainer
+        self.sigma, self.passes = sigma, checked_positive(passes, "passes")
 
     @property
     def averaged(self) -> bool:
@@ -84,14 +81,14 @@ class CoCoARounds:
         """The first blocks of a shard."""
         search = self.searches(part.n_shards)
         state = self.trainer.init_state(self._local(part))
-        own, loss = rounds.sparse(self.solver.own_sum(part.problem, state)), self.solver.dual_part(part.problem, state)
+        own, loss = rounds.sparse(self.trainer.own_sum(part.problem, state)), self.trainer.dual_part(part.problem, state)
         rest = self._without_weights(state)
         numbers = np.array([loss, loss, 0.0, part.problem.lam])
         return ShardBlocks(rest, _copy(rest) if search else None), rounds.Report((own,) * (1 + self.averaged), numbers)
 
     def advance(self, part: rounds.Part, state: ShardBlocks, common: rounds.Common, t: int) -> tuple[ShardBlocks, rounds.Report]:
         """Visits of the shard's instances, from w; how its sum moved."""
-        problem, local, solver = part.problem, self._local(part), self.solver
+        problem, local, solver = part.problem, self._local(part), self.trainer
         blocks, w, eta = state.now, common.vectors[0], float(common.numbers[ETA])
         if state.before is not None and eta != 1.0:
             blocks = solver.mixed(state.before, blocks, eta)
@@ -151,7 +148,7 @@ class CoCoARounds:
     def _local(self, part: rounds.Part) -> Problem:
         """The problem of the shard, made once."""
         key = f"local {type(self.trainer).__name__} {self.sigma} {part.n_shards}"
-        made: Problem = kept(part.problem, key, lambda: self.solver.local_problem(part.problem, self._curvature(part)))
+        made: Problem = kept(part.problem, key, lambda: self.trainer.local_problem(part.problem, self._curvature(part)))
         return made
 
 

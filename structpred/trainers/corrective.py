@@ -289,10 +289,6 @@ class Corrective(Trainer):
         found = state.weights.current() if state.last else state.weights.average()
         return problem.regulariser.prox(found, 0.0) if len(state.point) else found
 
-    def report(self, problem: Problem, state: CorrectiveState) -> dict[str, Floats]:
-        """dual_point: u, where w is not linear in it."""
-        return {"dual_point": state.point} if len(state.point) else {}
-
     def objective(self, problem: Problem, state: CorrectiveState) -> tuple[float, float]:
         """The smaller primal of last iterate and average, and the dual value, from the corners in float64."""
         blocks = state.blocks

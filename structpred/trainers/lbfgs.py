@@ -10,10 +10,11 @@ from structpred.core.products import add_multiple, dot, dot_of_differences, weig
 from structpred.core.regulariser import Smooth
 from structpred.core.types import Floats
 from structpred.core.weights import Vector
-from structpred.errors import ParameterError, StructpredWarning
+from structpred.errors import StructpredWarning
 from structpred.objectives.log_loss import LogLoss
 from structpred.runtime.interrupts import may_be_abandoned
 from structpred.runtime.ranges import ends_of
+from structpred.runtime.settings import checked_whole
 from structpred.runtime.standard_error import callers_level
 from structpred.task.task import Task
 from structpred.task.terms import summed_squares
@@ -149,9 +150,7 @@ class LBFGS(Trainer):
     asks = "sums"
 
     def __init__(self, *, memory: int = 6, max_trials: int = 20) -> None:
-        if memory < 1 or max_trials < 1:
-            raise ParameterError(f"memory and max_trials must be at least 1, got {memory} and {max_trials}")
-        self.memory, self.max_trials = memory, max_trials
+        self.memory, self.max_trials = checked_whole(memory, "memory"), checked_whole(max_trials, "max_trials")
 
     @classmethod
     def minimises(cls, surrogate: Surrogate) -> bool:

@@ -157,10 +157,6 @@ class OnlineEG(Trainer):
         loss, total = self.dual_part(problem, state), self.own_sum(problem, state)
         return problem.primal(self.weights(problem, state)), problem.regulariser.bound(loss, problem.lam, pieces_of(total))
 
-    def report(self, problem: Problem, state: OEGState) -> dict[str, Floats]:
-        """dual_point: u, where w is not u itself."""
-        return {"dual_point": state.point} if len(state.point) else {}
-
     # what CoCoA asks of the solver of a shard (trainers/cocoa.py)
 
     def local_problem(self, problem: Problem, curvature: DualMap) -> Problem:

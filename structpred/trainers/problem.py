@@ -339,8 +339,12 @@ class Trainer(ABC):
         return state if self.online and not self.certifies(problem.surrogate) else self.init_state(problem)
 
     def report(self, problem: Problem, state: Any) -> dict[str, npt.NDArray[np.float64]]:
-        """What else it says of the run, by name: arrays that come with the weights."""
-        return {}
+        """What else it says of the run, by name: arrays that come with the weights.
+
+        The usual answer is dual_point for states with a field `point`: u, where w is not linear in it; else empty.
+        """
+        point = getattr(state, "point", None)
+        return {"dual_point": point} if isinstance(point, np.ndarray) and len(point) else {}
 
 
 class ByInner:

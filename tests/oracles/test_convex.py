@@ -223,7 +223,7 @@ def test_a_limit_of_iterations_is_told() -> None:
     for ask in (hasty.argmax, hasty.project):
         with pytest.raises(ConvergenceError, match=r"user_limit.*max_iterations=1\b"):
             ask(scores, (8,))
-    with pytest.raises(ParameterError, match="max_iterations >= 1, got 0"):
+    with pytest.raises(ParameterError, match="max_iterations must be a whole number >= 1, got 0"):
         ConvexOracle(assignments, example_shapes=[(2,)], max_iterations=0)
 
 

@@ -119,7 +119,7 @@ def test_what_it_cannot_do_is_refused() -> None:
     with pytest.raises(ParameterError, match="LBFGS cannot minimise MarginRescaling"):
         train(problem(chain_task(0)), LBFGS())
     for options in ({"memory": 0}, {"max_trials": 0}):
-        with pytest.raises(ParameterError, match="must be at least 1"):
+        with pytest.raises(ParameterError, match="must be a whole number >= 1"):
             LBFGS(**options)
 
 
