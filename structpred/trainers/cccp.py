@@ -23,7 +23,7 @@ from structpred.errors import ParameterError
 from structpred.objectives.margin import LatentHinge
 from structpred.runtime.ranges import packed
 from structpred.task.partial_task import PartialTask, is_partial
-from structpred.trainers.problem import ByInner, Problem, Surrogate, Trainer, once_per_problem
+from structpred.trainers.problem import ByInner, Problem, Surrogate, Trainer, kept
 from structpred.trainers.states import COUNT, Values
 
 _GROWS = Values(grows=True)
@@ -232,18 +232,12 @@ def _partial(problem: Problem) -> PartialTask:
     return problem.task
 
 
-@once_per_problem
-def _kept(problem: Problem) -> dict[str, Any]:
-    """The problem of the present round, by its labels."""
-    return {}
-
-
 def _present(problem: Problem, state: CCCPState) -> Problem:
     """The convex problem of the present round, made once."""
-    kept = _kept(problem)
-    if kept.get("labels") is not state.labels:
-        kept.update(labels=state.labels, problem=_round_problem(problem, state.outputs()))
-    return cast(Problem, kept["problem"])
+    present: dict[str, Any] = kept(problem, "problem of the present round of CCCP, by its labels", dict)
+    if present.get("labels") is not state.labels:
+        present.update(labels=state.labels, problem=_round_problem(problem, state.outputs()))
+    return cast(Problem, present["problem"])
 
 
 def _round_problem(problem: Problem, outputs: list[Labels]) -> Problem:

@@ -13,7 +13,7 @@ from structpred.runtime.settings import checked_whole
 from structpred.trainers.lbfgs import LBFGS
 from structpred.trainers.names import can_minimise
 from structpred.trainers.oeg import OnlineEG
-from structpred.trainers.problem import ByInner, Problem, Surrogate, Trainer, once_per_problem
+from structpred.trainers.problem import ByInner, Problem, Surrogate, Trainer, kept
 from structpred.trainers.states import COUNT
 
 
@@ -149,10 +149,4 @@ class WarmStart(ByInner, Trainer):
         """What the trainer that begins minimises."""
         if can_minimise(self.first, problem.regulariser):
             return problem
-        return _simplest(problem)
-
-
-@once_per_problem
-def _simplest(problem: Problem) -> Problem:
-    """The same under 1/2 |w|^2."""
-    return replace(problem, regulariser=L2())
+        return kept(problem, "warm start under 1/2 |w|^2", lambda: replace(problem, regulariser=L2()))
