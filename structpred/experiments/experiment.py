@@ -140,13 +140,10 @@ class Experiment(ABC):
             return json.dumps({"quick": QUICK, **without_papers(whole)} if quick else whole)
         said = [f"{one.verdict:<9} {one.claim}: printed {one.printed}; here {one.ours}" for one in claims]
         text = "\n".join([self.text(figures), *said])
-        return f"{QUICK}\n{without_printed(text)}" if quick else text.replace(PRINTED, "")
-
-
-def without_printed(text: str) -> str:
-    """The text without what papers printed; a line that holds nothing else goes."""
-    pairs = ((line, *line.split(PRINTED)) for line in text.splitlines())
-    return "\n".join(kept.rstrip() for line, kept, *_ in pairs if kept.strip() or PRINTED not in line)
+        if not quick:
+            return text.replace(PRINTED, "")
+        pairs = ((line, *line.split(PRINTED)) for line in text.splitlines())  # a line that holds nothing else goes
+        return "\n".join([QUICK, *(kept.rstrip() for line, kept, *_ in pairs if kept.strip() or PRINTED not in line)])
 
 
 def plain(figures: Any) -> Any:

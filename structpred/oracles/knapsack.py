@@ -90,7 +90,10 @@ def _diagram_of(shape: Shape, max_states: int) -> Diagram:
         after = np.concatenate((room, room[fits] - items[j]))
         after = np.minimum(after, rest[j + 1] * (1.0 + _SLACK))  # more than all that is left takes is as good as that
         after[(after < least[j + 1]).any(axis=1)] = -unit  # nothing fits: all such rooms are alike
-        first, node = _distinct(np.rint(after / unit).astype(np.int64))
+        keys, node = np.rint(after / unit).astype(np.int64), np.zeros(len(after), np.int64)
+        for column in keys.T:  # rows of whole numbers are distinguished column by column
+            _, value = np.unique(column, return_inverse=True)
+            _, first, node = np.unique(node * (int(value.max()) + 1) + value, return_index=True, return_inverse=True)
         taken = np.full(len(room), -1, np.int64)
         taken[fits] = starts[-1] + node[len(room) :]
         skip.append(starts[-1] + node[: len(room)])
@@ -103,15 +106,6 @@ def _diagram_of(shape: Shape, max_states: int) -> Diagram:
                 f"{len(room):,} different rooms; raise max_states, or round the weights to fewer digits"
             )
     return Diagram(n, np.array(starts), np.concatenate(skip), np.concatenate(take))
-
-
-def _distinct(keys: Integers) -> tuple[Integers, Integers]:
-    """(a row of each kind, the kind of each row): rows of whole numbers are distinguished column by column."""
-    kind = np.zeros(len(keys), np.int64)
-    for column in keys.T:
-        _, value = np.unique(column, return_inverse=True)
-        _, first, kind = np.unique(kind * (int(value.max()) + 1) + value, return_index=True, return_inverse=True)
-    return first, kind
 
 
 class KnapsackOracle(Oracle):

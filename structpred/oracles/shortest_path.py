@@ -105,8 +105,13 @@ def graph_of(shape: Shape) -> Graph:
     edges = np.array([e for own in into for e in own], dtype=np.int64)
     tails = np.array([place[v] for v in ends[edges, 0].tolist()], dtype=np.int64)
     starts = np.cumsum([0, *map(len, into)], dtype=np.int64)
-    longest, n_paths = _counted(starts.tolist(), tails.tolist())
-    return Graph(len(ends), source, target, ends, order, starts, edges, tails, longest, n_paths)
+    begins, before = starts.tolist(), tails.tolist()
+    lengths, counts = [0], [1]  # the edges of the longest path to each node, and the number of paths, at most 2^62
+    for v in range(1, len(order)):
+        own = before[begins[v] : begins[v + 1]]
+        lengths.append(1 + max(lengths[t] for t in own))
+        counts.append(min(sum(counts[t] for t in own), 1 << 62))
+    return Graph(len(ends), source, target, ends, order, starts, edges, tails, lengths[-1], counts[-1])
 
 
 def _read(shape: Shape) -> tuple[int, int, int, Integers]:
@@ -135,16 +140,6 @@ def _reached(start: int, leaving: list[list[int]], other_ends: Integers) -> set[
                 seen.add(v)
                 stack.append(v)
     return seen
-
-
-def _counted(starts: list[int], tails: list[int]) -> tuple[int, int]:
-    """(edges of the longest path, number of paths, at most 2^62)."""
-    lengths, counts = [0], [1]
-    for v in range(1, len(starts) - 1):
-        own = tails[starts[v] : starts[v + 1]]
-        lengths.append(1 + max(lengths[t] for t in own))
-        counts.append(min(sum(counts[t] for t in own), 1 << 62))
-    return lengths[-1], counts[-1]
 
 
 class ShortestPathOracle(Oracle):
