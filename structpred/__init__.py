@@ -69,7 +69,7 @@ leave_behind(__name__, {
         "models.inspections:models.explanations", "models.kernels.random_features:models.linear.similarities",
         "models.linear.ordinal:models.linear.classifier", "models.parser.inspection:models.parser.explain",
         "models.parser.settings:models.parser.sharding", "models.part_sharding:models.part_inputs",
-        "models.robust:models.semi_supervised", "report.groups:report.curves", "report.regret:report.solvers",
+        "report.groups:report.curves", "report.regret:report.solvers",
         "testing.search_checks:testing.input_checks", "tuning.tuned:tuning.halving",
     )
 })  # fmt: skip

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from structpred.models.linear.similarities import RandomFeatures, SimilarityFeatures
     from structpred.models.parser.parser import DependencyParser
     from structpred.models.pipeline import ParsingPipeline
-    from structpred.models.semi_supervised import RobustSVM, SemiSupervisedSVM
+    from structpred.models.robust import RobustSVM
+    from structpred.models.semi_supervised import SemiSupervisedSVM
     from structpred.models.structured import StructuredPredictor
 
 __all__ = [

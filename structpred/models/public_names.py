@@ -13,6 +13,7 @@ FILES: dict[str, tuple[str, ...]] = {
     "linear.similarities": ("RandomFeatures", "SimilarityFeatures"),
     "parser.parser": ("DependencyParser",),
     "pipeline": ("ParsingPipeline",),
-    "semi_supervised": ("RobustSVM", "SemiSupervisedSVM"),
+    "robust": ("RobustSVM",),
+    "semi_supervised": ("SemiSupervisedSVM",),
     "structured": ("StructuredPredictor",),
 }
