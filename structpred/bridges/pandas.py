@@ -56,7 +56,11 @@ def from_pandas(
     bounds = _bounds(df, sentence)
     values = [_complete(df, name) for name in _listed(columns)]
     for name, column in zip(_listed(columns), values, strict=True):
-        _check_strings(df, name, column)
+        if (bad := next((k for k, value in enumerate(column) if not isinstance(value, str)), None)) is not None:
+            raise DataError(
+                f"{_row(df, bad)}: expected a string in {name!r}, got {column[bad]!r}: templates read strings; make them with "
+                f"df[{name!r}].astype(str), or take numbers as features with tokens_from_pandas"
+            )
     return _nested(list(zip(*values, strict=True)), bounds), _labels(df, label, bounds)
 
 
@@ -158,14 +162,6 @@ def _complete(df: Any, name: str) -> list[Any]:
         )
     values: list[Any] = df[name].astype(object).tolist()
     return [value.item() if isinstance(value, np.generic) else value for value in values]
-
-
-def _check_strings(df: Any, name: str, values: list[Any]) -> None:
-    if (bad := next((k for k, value in enumerate(values) if not isinstance(value, str)), None)) is not None:
-        raise DataError(
-            f"{_row(df, bad)}: expected a string in {name!r}, got {values[bad]!r}: templates read strings; make them with "
-            f"df[{name!r}].astype(str), or take numbers as features with tokens_from_pandas"
-        )
 
 
 def _labels(df: Any, label: Names | None, bounds: list[int]) -> list[list[Any]] | None:

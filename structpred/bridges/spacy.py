@@ -259,7 +259,11 @@ def phrases_of(words: Sequence[Sequence[Token]], labels: Sequence[Sequence[Any]]
     from structpred.evaluation.coding import encode
 
     found: list[list[Any]] = [[] for _ in words]
-    rows = [[_as_iobes(str(tag)) for tag in row] for row in plain_lists(labels, [len(tokens) for tokens in words])]
+    iobes = {"L-": "E-", "U-": "S-", "M-": "I-"}  # tags of BILOU or BMES as conlleval knows them
+    rows = [
+        [iobes.get(tag[:2], tag[:2]) + tag[2:] for tag in map(str, row)]
+        for row in plain_lists(labels, [len(tokens) for tokens in words])
+    ]
     if not rows:
         return found
     coded = encode(rows, rows)
@@ -269,11 +273,6 @@ def phrases_of(words: Sequence[Sequence[Token]], labels: Sequence[Sequence[Any]]
         first, last = (words[i][k - int(coded.offsets[i])] for k in (start, end - 1))
         found[i].append(Span(first.doc, first.i, last.i + 1, label=names[kind] or "PHRASE"))
     return found
-
-
-def _as_iobes(tag: str) -> str:
-    """A tag of BILOU or BMES as conlleval knows it."""
-    return {"L-": "E-", "U-": "S-", "M-": "I-"}.get(tag[:2], tag[:2]) + tag[2:]
 
 
 def shortened(tokens: Sequence[Token]) -> str:

@@ -198,8 +198,14 @@ def _apply_config(ctx: click.Context, param: click.Parameter, path: str | None) 
         for name in option.opts
         if name.startswith("--")
     }
+    try:
+        given = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise click.UsageError(f"{path}: cannot be read: {error.strerror}", ctx) from None
+    except ValueError as error:  # not TOML, or not UTF-8
+        raise click.UsageError(f"{path}: not a TOML file: {error}", ctx) from None
     values: dict[str, Any] = {}
-    for key, value in _load(path, ctx).items():
+    for key, value in given.items():
         name = key.replace("_", "-")
         if name not in options:
             hint = did_you_mean(name, options) or f"; known keys: {', '.join(sorted(options))}"
@@ -210,15 +216,6 @@ def _apply_config(ctx: click.Context, param: click.Parameter, path: str | None) 
             raise click.UsageError(f"{path}: {key!r} is given twice, in two spellings", ctx)
         values[option.name] = _checked(path, key, value, option, ctx)
     ctx.default_map = {**(ctx.default_map or {}), **values}
-
-
-def _load(path: str, ctx: click.Context) -> dict[str, Any]:
-    try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise click.UsageError(f"{path}: cannot be read: {error.strerror}", ctx) from None
-    except ValueError as error:  # not TOML, or not UTF-8
-        raise click.UsageError(f"{path}: not a TOML file: {error}", ctx) from None
 
 
 def _checked(path: str, key: str, value: Any, option: click.Option, ctx: click.Context) -> Any:

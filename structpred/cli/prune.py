@@ -61,7 +61,14 @@ def prune(
     smaller = estimator.without_groups(dropped)
     smaller.save(output)
     if templates is not None:
-        _write_templates(smaller, templates)
+        from structpred.io.templates.templates import Template, write_templates
+        from structpred.storage.atomic import write_atomic
+
+        left = _templates_of(smaller)
+        if isinstance(left[0], Template):
+            write_templates(left, templates)
+        else:
+            write_atomic(templates, "".join(f"{template}\n" for template in left).encode())
     click.echo(_report(estimator, smaller, found, dropped, as_json=as_json))
 
 
@@ -80,18 +87,6 @@ def _check_templates(model: "StructuredEstimator", path: str) -> None:
         raise ParameterError("--templates: this model was not trained with templates")
     if isinstance(found[0], Template) and not path.endswith(".json"):
         raise ParameterError(f"--templates: expected a name that ends in .json, got {path!r}")
-
-
-def _write_templates(model: "StructuredEstimator", path: str) -> None:
-    """The templates, as `structpred train` reads them."""
-    from structpred.io.templates.templates import Template, write_templates
-    from structpred.storage.atomic import write_atomic
-
-    left = _templates_of(model)
-    if isinstance(left[0], Template):
-        write_templates(left, path)
-    else:
-        write_atomic(path, "".join(f"{template}\n" for template in left).encode())
 
 
 def _report(

@@ -203,7 +203,7 @@ def refuse_conflicts(conflicts: Mapping[str, bool]) -> None:
 
 def check_usage(training: Training[Any]) -> None:
     """Raise ParameterError for options that do not go together; reads nothing."""
-    options = training.options
+    options, shards = training.options, training.options.shards is not None
     named = (options.trainer, options.surrogate, options.loss, options.regulariser)
     check_objective(*named, strict=options.strict, signs=options.signs is not None, lacks=training.lacks)
     checked_jobs(options.n_jobs)
@@ -217,24 +217,21 @@ def check_usage(training: Training[Any]) -> None:
             "--checkpoint must be a file, not -": options.checkpoint == "-",
             "--signs must be a file, not -": options.signs == "-",
             "--scheduler, --store and --store-every need --shards N": (
-                options.shards is None and any(x is not None for x in (options.scheduler, options.store, options.store_every))
+                not shards and any(x is not None for x in (options.scheduler, options.store, options.store_every))
             ),
-            **_refused_by_shards(training),
+            # what --shards does not take, whatever the kind of model
+            "--shards: models of this kind are trained on all data at once; leave --shards out": (
+                shards and not training.shardable
+            ),
+            "--shards: TRAIN must be a plain file, not -": shards and options.data == "-",
+            "--shards needs --on-error raise: what is left out would be another cut": shards and options.on_error != "raise",
+            "--signs is for training without --shards": shards and options.signs is not None,
+            "--n-jobs is for training without --shards, whose processes have one thread each": (
+                shards and options.n_jobs is not None
+            ),
             "only one of the files can be standard input": [options.data, options.dev, *training.inputs()].count("-") > 1,
         }
     )
-
-
-def _refused_by_shards(training: Training[Any]) -> dict[str, bool]:
-    """As `conflicts`: what --shards does not take, whatever the kind of model."""
-    options, shards = training.options, training.options.shards is not None
-    return {
-        "--shards: models of this kind are trained on all data at once; leave --shards out": shards and not training.shardable,
-        "--shards: TRAIN must be a plain file, not -": shards and options.data == "-",
-        "--shards needs --on-error raise: what is left out would be another cut": shards and options.on_error != "raise",
-        "--signs is for training without --shards": shards and options.signs is not None,
-        "--n-jobs is for training without --shards, whose processes have one thread each": shards and options.n_jobs is not None,
-    }
 
 
 def _check_files(training: Training[Any]) -> None:

@@ -72,7 +72,11 @@ class CRFSettings:
             if name not in (*_SHARED, *PARAMETERS[algorithm]):
                 owners = ", ".join(a for a, names in PARAMETERS.items() if name in names)
                 raise ParameterError(f"{name} belongs to algorithm={owners}, not to {algorithm!r}: leave it out")
-            _check_number(name, value)
+            if name in _NUMBERS:
+                _, least, inclusive = _NUMBERS[name]
+                ok = isinstance(value, int | float | np.number) and not isinstance(value, bool) and math.isfinite(value)
+                if not ok or value < least or (value == least and not inclusive):
+                    raise ParameterError(f"{name}: expected a number {'>=' if inclusive else '>'} {least}, got {value!r}")
         if given.get("linesearch", _LINE_SEARCHES[0]) not in _LINE_SEARCHES:
             raise ParameterError(f"linesearch: expected one of {', '.join(_LINE_SEARCHES)}, got {given['linesearch']!r}")
         if values.get("trainer_cls") is not None:
@@ -172,15 +176,6 @@ def zero_pairs(sequences: Any, codes: Integers, names: Sequence[str]) -> set[tup
             position += 1
     numbers = {name: i for i, name in enumerate(names)} if seen else {}
     return {(numbers[key], label) for key, label in seen if key in numbers}
-
-
-def _check_number(name: str, value: Any) -> None:
-    if name not in _NUMBERS:
-        return
-    _, least, inclusive = _NUMBERS[name]
-    ok = isinstance(value, int | float | np.number) and not isinstance(value, bool) and math.isfinite(value)
-    if not ok or value < least or (value == least and not inclusive):
-        raise ParameterError(f"{name}: expected a number {'>=' if inclusive else '>'} {least}, got {value!r}")
 
 
 @dataclass

@@ -83,16 +83,6 @@ def plan_of(trainer: Trainer, surrogate: Surrogate, seed: int) -> Plan:
     return _sums(trainer, seed)
 
 
-def plan_of_missing(trainer: Trainer, surrogate: Surrogate, seed: int) -> tuple[Plan, Surrogate]:
-    """How it runs where labels are missing, and on what: sums of the likelihood of what is known, which no other trainer begins.
-
-    Raises DataError for all that needs the whole labels of a sample.
-    """
-    if not sums_suffice(trainer, surrogate):
-        raise DataError(f"some labels are missing, and {type(trainer).__name__} needs all of them: {NEEDS_ALL}")
-    return _sums(trainer, seed), MarginalLogLoss()
-
-
 def _sums(trainer: Trainer, seed: int) -> Plan:
     return Plan(trainer.name, trainer, trainer, None, seed, lambda rounds: trainer, trainer.asks == "pieces")
 
@@ -296,7 +286,10 @@ class _Run(NamedTuple):
         for k, one in enumerate(facts):
             if one.partial:
                 with about_shard(k, self.shards[k]):
-                    how, surrogate = plan_of_missing(trainer, surrogate, how.seed)
+                    if not sums_suffice(trainer, surrogate):
+                        raise DataError(f"some labels are missing, and {type(trainer).__name__} needs all of them: {NEEDS_ALL}")
+                # sums of the likelihood of what is known, which no other trainer begins
+                how, surrogate = _sums(trainer, how.seed), MarginalLogLoss()
                 log.info("some labels are missing: the likelihood of what is known is maximised (not convex: a local optimum)")
                 objective = agreed()
                 break

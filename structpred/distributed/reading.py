@@ -75,15 +75,6 @@ class Reading:
         checked_encoding(made.encoding)
         return made
 
-    def check_cutting(self) -> None:
-        """Raise ParameterError unless the file consists of lines, which are known by their bytes."""
-        if self.format == "npz":
-            raise ParameterError(
-                "npz files cannot be cut: write the examples as ARFF or LIBSVM text, or give one file a shard to Shards.of_files"
-            )
-        if "\n \t".encode(self.encoding)[-3:] != b"\n \t":
-            raise ParameterError(f"encoding: a file in {self.encoding} cannot be cut at ends of lines; give one file a shard")
-
     def read(self, path: str, start: int, stop: int | None) -> Loaded:
         """The data in bytes start..stop of a file. Raises DataError that names the file and the line from there."""
         with self.held(path, start, stop) as raw:
@@ -213,7 +204,13 @@ def cuts_of(path: PathLike, n: int, reading: Reading) -> tuple[list[int], int]:
     size, name = size_of(path), source_name(path)
     if n == 1:
         return [0, size], 0
-    reading.check_cutting()
+    # it must consist of lines, which are known by their bytes
+    if reading.format == "npz":
+        raise ParameterError(
+            "npz files cannot be cut: write the examples as ARFF or LIBSVM text, or give one file a shard to Shards.of_files"
+        )
+    if "\n \t".encode(reading.encoding)[-3:] != b"\n \t":
+        raise ParameterError(f"encoding: a file in {reading.encoding} cannot be cut at ends of lines; give one file a shard")
     with open(path, "rb") as file:
         if _is_packed(file):
             raise ParameterError(

@@ -88,7 +88,11 @@ class Rounds:
         worker adds a slice of the reports of some shards as soon as these are there, and they are dropped: memory holds some
         vectors, not one of each shard. Neither shows in the bits.
         """
-        ends = self._slices()
+        # as many slices as there are workers, as long as they are worth a message; the last end is that of all weights
+        assert self.whole is not None
+        n_rows = (self.dim - self.whole.tail) // max(self.whole.width, 1)
+        n = min(len({*self.owners}), self.dim // SLICE, _MOST_SLICES, n_rows)
+        ends = [n_rows * j // n * self.whole.width for j in range(1, n)] + [self.dim]
 
         def submit(job: tasks.Job, label: str, owners: Owners) -> list[Any]:
             n, futures = f"{self.token}-{job.number}", self._each(job, label, owners, each, args)
@@ -110,16 +114,6 @@ class Rounds:
             yield self._run(what, submit, 1)[0]
         finally:
             self.store.remove(*(path.name for path in self.store.folder.glob(f"sum.{self.token}-*")))
-
-    def _slices(self) -> list[int]:
-        """The ends of the slices in which a sum is made; the last one is that of all weights.
-
-        As many as there are workers, as long as they are worth a message.
-        """
-        assert self.whole is not None
-        n_rows = (self.dim - self.whole.tail) // max(self.whole.width, 1)
-        n = min(len({*self.owners}), self.dim // SLICE, _MOST_SLICES, n_rows)
-        return [n_rows * j // n * self.whole.width for j in range(1, n)] + [self.dim]
 
     def _run(self, what: str, submit: Callable[[tasks.Job, str, Owners], list[Any]], n_last: int) -> list[Any]:
         """The values of the last tasks of a round.

@@ -147,8 +147,13 @@ def forget(folder: str) -> None:
 def _held(job: Job, k: int) -> Iterator[Held]:
     """Shard k, from the cache or built again; what other workers took over is forgotten."""
     held = HELD.pop((job.folder, k), None) or _built(job, k)
-    with _about_samples(job, k):
+    try:
         yield held
+    except FileFormatError:  # the store's
+        raise
+    except (DataError, InfeasibleError, LossError, OracleError) as error:
+        # something is wrong with a sample, or with code of a user's own that is asked about it
+        raise in_shard(error, k, job.spec.shards[k]) from error
     held.used = job.number
     if held.part is not None and is_memory_above(_CACHES):  # only steps of the problem make such things
         held.part, held.task = None, held.task.take(np.arange(len(held.task)))
@@ -159,17 +164,6 @@ def _held(job: Job, k: int) -> Iterator[Held]:
     for key, other in list(HELD.items()):
         if key[0] == job.folder and other.used < job.number - 4:
             HELD.pop(key, None)
-
-
-@contextmanager
-def _about_samples(job: Job, k: int) -> Iterator[None]:
-    """What is wrong with a sample, or with code of a user's own that is asked about it, is an error that says in which shard."""
-    try:
-        yield
-    except FileFormatError:  # the store's
-        raise
-    except (DataError, InfeasibleError, LossError, OracleError) as error:
-        raise in_shard(error, k, job.spec.shards[k]) from error
 
 
 def _built(job: Job, k: int) -> Held:

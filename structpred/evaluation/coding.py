@@ -55,7 +55,11 @@ def encode(gold: Sequences, predicted: Sequences) -> Coded:
     """
     _check(gold, predicted)
     flat_gold, flat_predicted = _flat(gold), _flat(predicted)
-    labels = _sorted({*flat_gold, *flat_predicted})
+    different: set[Any] = {*flat_gold, *flat_predicted}
+    try:
+        labels = tuple(sorted(different))
+    except TypeError:  # labels of several types have no order of their own
+        labels = tuple(sorted(different, key=lambda label: (type(label).__name__, str(label))))
     code = {label: i for i, label in enumerate(labels)}
     lengths = np.fromiter((len(s) for s in gold), dtype=np.int64, count=len(gold))
     offsets = np.concatenate(([0], np.cumsum(lengths)))
@@ -85,10 +89,3 @@ def _check(gold: Sequences, predicted: Sequences) -> None:
 def _flat(sequences: Sequences) -> list[Hashable]:
     # Arrays become plain lists: NumPy scalars hash slowly.
     return list(chain.from_iterable(s.tolist() if isinstance(s, np.ndarray) else s for s in sequences))
-
-
-def _sorted(labels: set[Any]) -> tuple[Any, ...]:
-    try:
-        return tuple(sorted(labels))
-    except TypeError:  # labels of several types have no order of their own
-        return tuple(sorted(labels, key=lambda label: (type(label).__name__, str(label))))

@@ -135,7 +135,12 @@ def cross_val_predict(
     """
     from joblib import Parallel, delayed
 
-    n = _length(X, y)
+    for name, values in (("X", X), ("y", y)):
+        if isinstance(values, str | Mapping) or not hasattr(values, "__len__") or not hasattr(values, "__getitem__"):
+            raise DataError(f"{name}: expected a list of sequences, got {type(values).__name__}; folds pick from it by number")
+    if len(X) != len(y):
+        raise DataError(f"X has {len(X)} sequences but y has {len(y)}")
+    n = len(X)
     if not hasattr(estimator, method):
         raise ParameterError(f"method: {type(estimator).__name__} has no {method!r}")
     folds = _folds(cv, y, groups, n)
@@ -145,16 +150,6 @@ def cross_val_predict(
         for i, prediction in zip(test.tolist(), predictions, strict=True):
             found[i] = prediction
     return found
-
-
-def _length(X: Any, y: Any) -> int:
-    """The number of sequences; DataError for what cannot be picked from."""
-    for name, values in (("X", X), ("y", y)):
-        if isinstance(values, str | Mapping) or not hasattr(values, "__len__") or not hasattr(values, "__getitem__"):
-            raise DataError(f"{name}: expected a list of sequences, got {type(values).__name__}; folds pick from it by number")
-    if len(X) != len(y):
-        raise DataError(f"X has {len(X)} sequences but y has {len(y)}")
-    return len(X)
 
 
 def _folds(cv: Any, y: Any, groups: Any, n: int) -> list[tuple[Integers, Integers]]:

@@ -110,17 +110,6 @@ def label_counts(coded: Coded) -> dict[Any, ChunkCounts]:
     return {label: ChunkCounts(*row) for label, *row in tallied(coded.labels, coded.gold, coded.predicted, right)}
 
 
-def confusion_lines(found: Sequence[Confusion], tokens: Sequence[Sequence[Any]] | None = None) -> list[str]:
-    """Confusions as a table, with the tokens around the first places where they are given."""
-    if not found:
-        return ["no token is wrong"]
-    shown = [", ".join(c.examples(tokens)) if tokens is not None else _numbers(c) for c in found]
-    rows = [
-        (str(c.n), cut(str(c.gold), 30), cut(str(c.predicted), 30), cut(text, 100)) for c, text in zip(found, shown, strict=True)
-    ]
-    return aligned(("tokens", "gold", "predicted", "for example"), rows, numbers=1)
-
-
 def _numbers(c: Confusion) -> str:
     return "; ".join(f"sequence {i}, token {t}" for i, t in c.places)
 
@@ -204,7 +193,15 @@ class Evaluation(Shown):
 
     def confusion_table(self, tokens: Sequences | None = None) -> str:
         """The most frequent confusions as plain text, with examples; tokens: those of all sequences, to show their words."""
-        return "\n".join(confusion_lines(self.confusions, tokens))
+        found = self.confusions
+        if not found:
+            return "no token is wrong"
+        shown = [", ".join(c.examples(tokens)) if tokens is not None else _numbers(c) for c in found]
+        rows = [
+            (str(c.n), cut(str(c.gold), 30), cut(str(c.predicted), 30), cut(text, 100))
+            for c, text in zip(found, shown, strict=True)
+        ]
+        return "\n".join(aligned(("tokens", "gold", "predicted", "for example"), rows, numbers=1))
 
     def _phrases(self, details: bool) -> list[str]:
         total = ChunkCounts(self.n_gold_phrases, self.n_predicted_phrases, self.n_correct_phrases)

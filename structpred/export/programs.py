@@ -20,7 +20,6 @@ from structpred.data.vocabulary import FeatureDictionary
 from structpred.errors import DataError, ParameterError
 from structpred.features.sequences import weight_table
 from structpred.io.columns import COLUMN_FORMATS
-from structpred.io.templates.featurizer import TemplateFeaturizer
 from structpred.io.templates.hashed_templates import HashedTemplateFeaturizer
 from structpred.models import ChainLabeler, HierarchicalMultiLabel, MultiLabelMRF
 from structpred.models.chain.constraints import resolve_constraints
@@ -71,10 +70,7 @@ def _input_parts(input_: Any) -> Parts:
             return Parts({"n_bits": None}, {}, {"names": known.names})
         return Parts({"n_bits": known.n_bits}, {}, {})
     assert isinstance(input_, RowInput)
-    return _template_parts(input_.features)
-
-
-def _template_parts(featurizer: TemplateFeaturizer | HashedTemplateFeaturizer) -> Parts:
+    featurizer = input_.features
     n_columns = 1 + max((atom.column for template in featurizer.templates for atom in template.atoms), default=0)
     settings = {"templates": [template.to_dict() for template in featurizer.templates], "n_columns": n_columns}
     if isinstance(featurizer, HashedTemplateFeaturizer):

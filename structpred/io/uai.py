@@ -203,22 +203,18 @@ def parse_uai(data: bytes, name: str = "<bytes>") -> UaiModel:
     n_states = tuple(tokens.whole("the number of states of a variable", low=1) for _ in range(n))
     scopes = Scopes()
     for _ in range(tokens.count("the number of factors")):
-        scopes.append(_scope(tokens, n))
+        size = tokens.count("the number of variables of a factor")
+        if size > 32:
+            tokens.fail(tokens.at - 1, f"expected factors of up to 32 variables, got one of {size}")
+        scope = tuple(tokens.whole("a variable of a factor", high=n - 1) for _ in range(size))
+        if len(set(scope)) < size:
+            tokens.fail(tokens.at - 1, f"expected different variables in one factor, got {quoted(str(scope))}")
+        scopes.append(scope)
     tables = Tables(n_states, scopes)
     for f, scope in enumerate(scopes):
         tables.append(_table(tokens, f, tuple(n_states[i] for i in scope)))
     tokens.end(f"the end after {len(tables)} tables")
     return UaiModel(kind, n_states, scopes, tables)
-
-
-def _scope(tokens: Tokens, n: int) -> tuple[int, ...]:
-    size = tokens.count("the number of variables of a factor")
-    if size > 32:
-        tokens.fail(tokens.at - 1, f"expected factors of up to 32 variables, got one of {size}")
-    scope = tuple(tokens.whole("a variable of a factor", high=n - 1) for _ in range(size))
-    if len(set(scope)) < size:
-        tokens.fail(tokens.at - 1, f"expected different variables in one factor, got {quoted(str(scope))}")
-    return scope
 
 
 def _table(tokens: Tokens, factor: int, shape: tuple[int, ...]) -> Floats:

@@ -34,10 +34,14 @@ def zeroed(model: Any, names: Collection[str]) -> Any:
         if name not in known:
             listed = ", ".join(known[:20]) + (", ..." if len(known) > 20 else "")
             raise ParameterError(f"no group of weights is called {name!r}{did_you_mean(name, known)}; there are {listed}")
-    gone = np.repeat([name in names for name in model.group_names_], np.diff(model.groups_)).reshape(model.coef_.shape)
+    groups = np.array([name in names for name in known])
+    gone = np.repeat(groups, np.diff(model.groups_)).reshape(model.coef_.shape)
     new = copy(model)
     if model.coef_[gone].any():
-        new.certificate_, new.converged_ = _certificate_without(model, names), False
+        small, zero = model.report_.get("small_groups", np.zeros(0)), group_norms(model.coef_.ravel(), model.groups_) == 0.0
+        same = small.shape == groups.shape and np.array_equal(groups | zero, (small > 0.0) | zero)
+        primal = float(model.report_["bounds_without"][0]) if same else None
+        new.certificate_, new.converged_ = replace(model.certificate_, primal=primal), False
         new.report_ = {name: array for name, array in model.report_.items() if name not in _OF_ALL}  # it is of other weights
     new.coef_ = np.where(gone, 0, model.coef_).astype(model.coef_.dtype)
     new._progress = new._online = None
@@ -98,16 +102,6 @@ def pruned(problem: Problem, weights: Vector, certificate: Certificate, kept: np
     for k in np.flatnonzero(~keep):
         out[groups[k] : groups[k + 1]] = 0.0
     return out, replace(certificate, primal=problem.primal(out))
-
-
-def _certificate_without(model: Any, names: Collection[str]) -> Certificate:
-    """What is known of a model when the weights of these groups, which are not all zero, become zero."""
-    small = model.report_.get("small_groups", np.zeros(0))
-    norms = group_norms(model.coef_.ravel(), model.groups_)
-    gone = np.array([name in names for name in model.group_names_])
-    same = small.shape == gone.shape and np.array_equal(gone | (norms == 0.0), (small > 0.0) | (norms == 0.0))
-    known: Certificate = model.certificate_
-    return replace(known, primal=float(model.report_["bounds_without"][0]) if same else None)
 
 
 def keep_groups(model: Any, kept: npt.NDArray[np.bool_]) -> None:

@@ -47,7 +47,11 @@ def gap_curve(history: Sequence[Mapping[str, Any]], path: str | os.PathLike[str]
     axes[0, 0].set_ylabel("objective")
     axes[1, 0].set_ylabel("duality gap (primal \N{MINUS SIGN} dual)")
     axes[0, 0].legend(loc="best", frameon=False)
-    figure.suptitle(_title(values))
+    last = {key: column[np.isfinite(column)][-1:] for key, column in values.items()}
+    parts = [f"{key} {last[key][0]:.6g}" for key in ("primal", "dual", "gap") if len(last[key])]
+    if len(last["gap"]) and len(last["primal"]) and last["primal"][0] > 0:
+        parts[-1] += f" ({100 * last['gap'][0] / last['primal'][0]:.2g} % of the primal)"
+    figure.suptitle("At the end: " + ", ".join(parts))
     figures.save(figure, path)
 
 
@@ -78,14 +82,6 @@ def _gap(ax: figures.Axes, x: np.ndarray[Any, Any], values: Mapping[str, np.ndar
             0.02, primal[-1] / 100, "1 % of the primal", transform=place, ha="left", va="bottom", color=figures.GREY, fontsize=8
         )
     ax.grid(alpha=0.3)
-
-
-def _title(values: Mapping[str, np.ndarray[Any, Any]]) -> str:
-    last = {key: column[np.isfinite(column)][-1:] for key, column in values.items()}
-    parts = [f"{key} {last[key][0]:.6g}" for key in ("primal", "dual", "gap") if len(last[key])]
-    if len(last["gap"]) and len(last["primal"]) and last["primal"][0] > 0:
-        parts[-1] += f" ({100 * last['gap'][0] / last['primal'][0]:.2g} % of the primal)"
-    return "At the end: " + ", ".join(parts)
 
 
 def data_curve(curve: "LearningCurve", path: str | os.PathLike[str]) -> None:

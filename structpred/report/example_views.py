@@ -21,7 +21,9 @@ def sentence_view(example: Example, sureness: str) -> Html:
         wrong = gold != label
         below = [tag("span", label, class_="label")]
         if len(example.sure):
-            below.append(_bar(example.sure[t], sureness))
+            sure = example.sure[t]
+            style = f"width:{max(4, 100 * _share(sure, sureness)):.0f}%;background:#5b8fc7"
+            below.append(tag("span", class_="sure", style=style, title=f"{sureness} {sure:.3g}"))
         if wrong:
             below.append(tag("span", gold, class_="gold"))
         # <bdi>: a word that is written from right to left changes the direction of nothing around it.
@@ -67,11 +69,6 @@ def _shaded(words: str, share: float, title: str | None = None) -> Html:
     colour = sequential(share, 0.7)
     ink = "#ffffff" if brightness(colour) < 0.55 else "#222222"
     return tag("td", words, style=f"background:{colour};color:{ink}", title=title)
-
-
-def _bar(value: float, sureness: str) -> Html:
-    words = f"{sureness} {value:.3g}"
-    return tag("span", class_="sure", style=f"width:{max(4, 100 * _share(value, sureness)):.0f}%;background:#5b8fc7", title=words)
 
 
 def _share(value: float, sureness: str) -> float:

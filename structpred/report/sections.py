@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.result import Certificate
 from structpred.core.types import Floats, Integers
 from structpred.evaluation import Evaluation
 from structpred.evaluation.chunks import ChunkCounts
@@ -80,21 +79,18 @@ def confusions(table: tuple[Sequence[str], Integers] | None) -> Html:
     chosen = _strongest_of(wrong.sum(0) + wrong.sum(1))
     note = "" if len(chosen) == len(labels) else f" Shown are the {len(chosen)} of {len(labels)} labels with most errors."
     words = f"Colour: share of the gold label's tokens. At the end of a row: the share that is right.{note}"
-    picture = scrolling(_confusion_map(labels, counts, chosen), "confusion matrix")
+    sums = counts.sum(axis=1)
+    share = counts / np.maximum(sums, 1)[:, None]
+    ends = [percent(share[i, i]) if sums[i] else "\N{EN DASH}" for i in chosen]
+    picked, names = np.ix_(chosen, chosen), [labels[i] for i in chosen]
+    drawn = counts_map(names, counts[picked], share[picked], _taken, beside="gold", above="predicted", ends=ends)
+    picture = scrolling(drawn, "confusion matrix")
     return join(tag("p", words, class_="note"), beside(picture, titled("Most frequent", listed)) if rows else picture)
 
 
 def _strongest_of(amounts: npt.NDArray[Any]) -> list[int]:
     """The labels that a map has room for, in their order."""
     return sorted(np.argsort(-amounts, kind="stable")[:_MOST_LABELS].tolist())
-
-
-def _confusion_map(labels: list[str], counts: npt.NDArray[Any], chosen: list[int]) -> Html:
-    sums = counts.sum(axis=1)
-    share = counts / np.maximum(sums, 1)[:, None]
-    ends = [percent(share[i, i]) if sums[i] else "\N{EN DASH}" for i in chosen]
-    picked, names = np.ix_(chosen, chosen), [labels[i] for i in chosen]
-    return counts_map(names, counts[picked], share[picked], _taken, beside="gold", above="predicted", ends=ends)
 
 
 def _taken(label: str, other: str, n: int, share: float) -> str:
@@ -190,7 +186,13 @@ def training(stages: Sequence[Stage]) -> Html:
 
 
 def _stage(stage: Stage) -> Html:
-    certificate, charts = _certificate(stage.certificate), _charts(stage.history)
+    known, charts = stage.certificate, _charts(stage.history)
+    near = known.certifies and (known.relative_gap or 0.0) <= _NEAR
+    bounds = f"Certificate: {known}"
+    if known.gap is None:
+        bounds = "" if known.primal is None else f"Objective at these weights: {known.primal:.6g}"
+    lines = tag("p", known.meaning()), tag("p", bounds, class_="note") if bounds else ""
+    certificate = tag("div", *lines, class_="callout proven" if near else "callout")
     heading = tag("h3", stage.name) if stage.name else ""
     if not charts:
         words = "There is no curve to draw: objectives were computed fewer than two times (see check_every)."
@@ -198,16 +200,6 @@ def _stage(stage: Stage) -> Html:
     if len(charts) == 1:
         return join(heading, columns(certificate, *charts))
     return join(heading, certificate, tag("div", *charts, class_="charts"))
-
-
-def _certificate(certificate: Certificate) -> Html:
-    """What is certified in words, and the bounds."""
-    near = certificate.certifies and (certificate.relative_gap or 0.0) <= _NEAR
-    words = f"Certificate: {certificate}"
-    if certificate.gap is None:
-        words = "" if certificate.primal is None else f"Objective at these weights: {certificate.primal:.6g}"
-    bounds = tag("p", words, class_="note") if words else ""
-    return tag("div", tag("p", certificate.meaning()), bounds, class_="callout proven" if near else "callout")
 
 
 def _charts(history: Sequence[Mapping[str, Any]]) -> list[Html]:

@@ -54,7 +54,12 @@ def draw_spans(
         raise DataError(f"expected at least one token and a label for each, got {len(words)} tokens and {len(own)} labels")
     truth = own if gold is None else list(gold)
     boxes, expected = _boxes(truth, own, scheme, compared=gold is not None)
-    colours = _colours({box.label for box in (*boxes, *expected)})
+    # of each label the colour of its checksum, or the next that no other label here has
+    colours: dict[str, str] = {}
+    for label in sorted({box.label for box in (*boxes, *expected)}):
+        first = zlib.crc32(label.encode("utf-8", "surrogatepass"))
+        order = [COLOURS[(first + k) % len(COLOURS)] for k in range(len(COLOURS))]
+        colours[label] = next((colour for colour in order if colour not in colours.values()), order[0])
     lines = [_line("predicted" if gold is not None else None, words, boxes, colours)]
     if gold is not None and not all(box.right for box in (*boxes, *expected)):
         lines.append(_line("gold", words, expected, colours))
@@ -78,16 +83,6 @@ def _boxes(gold: list[Any], labels: list[Any], scheme: str, *, compared: bool) -
 def _places(spans: Spans, names: Sequence[str]) -> Iterator[tuple[int, int, str]]:
     for start, end, kind in zip(spans.starts.tolist(), spans.ends.tolist(), spans.types.tolist(), strict=True):
         yield start, end, names[kind] or "phrase"
-
-
-def _colours(labels: set[str]) -> dict[str, str]:
-    """A colour for each label: that of its checksum, or the next that no other label here has."""
-    found: dict[str, str] = {}
-    for label in sorted(labels):
-        first = zlib.crc32(label.encode("utf-8", "surrogatepass"))
-        order = [COLOURS[(first + k) % len(COLOURS)] for k in range(len(COLOURS))]
-        found[label] = next((colour for colour in order if colour not in found.values()), order[0])
-    return found
 
 
 def _line(name: str | None, words: Sequence[Any], boxes: Sequence[_Box], colours: dict[str, str]) -> Html:

@@ -52,7 +52,8 @@ class FunctionSpace:
 
     def squares(self, w: Vector) -> Floats:
         """The squared norm of each group, for weights whose values are those of their coefficients."""
-        out = np.array([float(np.vdot(part, part)) for part in self._others(w)])
+        others = [w[a:b].astype(np.float64) for a, b in pairwise(self.groups[len(self.grams) :].tolist())]
+        out = np.array([float(np.vdot(part, part)) for part in others])
         own = [float(np.einsum("lt,lt", self.coefficients(w, k), self.values(w, k), dtype=np.float64)) for k in self._kernels]
         return np.maximum(np.concatenate((own, out)), 0.0)
 
@@ -71,9 +72,6 @@ class FunctionSpace:
         """The values of the functions of kernel k with these coefficients, (n_labels, n)."""
         gram, given = self.grams[k], np.ascontiguousarray(coefficients, dtype=np.float32)
         return np.asarray(given @ gram if isinstance(gram, np.ndarray) else (gram @ given.T).T)
-
-    def _others(self, w: Vector) -> list[Floats]:
-        return [w[a:b].astype(np.float64) for a, b in pairwise(self.groups[len(self.grams) :].tolist())]
 
     @property
     def _kernels(self) -> range:

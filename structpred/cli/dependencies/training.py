@@ -95,7 +95,11 @@ class Run(Training[Options]):
 
     def end(self, model: DependencyParser) -> dict[str, Any]:
         """The event of the end, with both stages."""
-        self.scores = scores = None if self.dev is None else _dev_scores(model, self.dev)
+        self.scores: ParsingScores | None = None
+        if self.dev is not None:  # by UD's rules where they apply, else over every word
+            rules = UD if self.dev.format == CONLL_U and model.single_root else CONLL07
+            self.scores = judge_model(model, self.dev, rules)[0]
+        scores = self.scores
         return {
             **{name: None if stage is None else stage_facts(stage) for name, stage in self.trained(model).items()},
             "projective": model.projective_,
@@ -157,8 +161,3 @@ def _read(path: str, options: Options) -> Treebank:
         time.perf_counter() - start,
     )
     return treebank
-
-
-def _dev_scores(model: DependencyParser, dev: Treebank) -> ParsingScores:
-    """How good the parser is on held-out trees: by UD's rules where they apply, else over every word."""
-    return judge_model(model, dev, UD if dev.format == CONLL_U and model.single_root else CONLL07)[0]

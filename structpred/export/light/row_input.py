@@ -26,7 +26,19 @@ class Input:
 
     def rows(self, sequences: Sequence[Sequence[Any]], offsets: Ints) -> Rows:
         """The features of each token; PredictorError, naming the sample, for anything but rows of as many strings each."""
-        return self._rows(as_corpus(sequences, self.settings["n_columns"]))
+        at_least = self.settings["n_columns"]
+        with suppress(DataError):  # the errors of programs are those below
+            corpus = ColumnCorpus.from_rows(sequences)
+            if corpus.n_columns >= at_least:
+                return self._rows(corpus)
+        width = len(sequences[0][0]) if isinstance(sequences[0][0], list | tuple) else at_least
+        for i, sequence in enumerate(sequences):
+            for t, row in enumerate(sequence):
+                if not isinstance(row, list | tuple) or len(row) != width or not all(isinstance(cell, str) for cell in row):
+                    cause = ": a token is a tuple of its columns, a sequence a list of tokens" if isinstance(row, str) else ""
+                    where = f"sample {i}, position {t}"
+                    raise PredictorError(f"{where}: expected a row of {width} columns, strings, got {row!r}{cause}")
+        raise PredictorError(f"sample 0: expected rows of at least {at_least} columns, got {width}")
 
     def _rows(self, corpus: ColumnCorpus) -> Rows:
         if (n_bits := self.settings["n_bits"]) is not None:
@@ -58,18 +70,3 @@ class Input:
                 f"{where}: expected one token per line, got {min(found)!r} as a label, which the model does not have: "
                 "is this running text?"
             )
-
-
-def as_corpus(sequences: Sequence[Sequence[Any]], at_least: int) -> ColumnCorpus:
-    """Rows as a corpus. PredictorError, naming the sample, for anything but rows of as many strings each."""
-    with suppress(DataError):  # the errors of programs are those below
-        corpus = ColumnCorpus.from_rows(sequences)
-        if corpus.n_columns >= at_least:
-            return corpus
-    width = len(sequences[0][0]) if isinstance(sequences[0][0], list | tuple) else at_least
-    for i, sequence in enumerate(sequences):
-        for t, row in enumerate(sequence):
-            if not isinstance(row, list | tuple) or len(row) != width or not all(isinstance(cell, str) for cell in row):
-                cause = ": a token is a tuple of its columns, a sequence a list of tokens" if isinstance(row, str) else ""
-                raise PredictorError(f"sample {i}, position {t}: expected a row of {width} columns, strings, got {row!r}{cause}")
-    raise PredictorError(f"sample 0: expected rows of at least {at_least} columns, got {width}")

@@ -145,7 +145,14 @@ def feature_columns(table: ArffTable, columns: Sequence[int]) -> tuple[tuple[Int
 
     Nominal ones become numbers or one column per value. Raises DataError with file and line for a missing value.
     """
-    _refuse_missing(table, columns)
+    missing = np.isnan(table.values)
+    if missing.any() and (missing := missing & np.isin(table.ids, columns)).any():
+        first = int(missing.argmax())
+        row = int(np.searchsorted(table.indptr, first, side="right")) - 1
+        name = quoted(table.attributes[int(table.ids[first])].name)
+        raise DataError(
+            f"{table.where(row)}: attribute {name}: a missing value (?); only labels may be missing, fill in features"
+        )
     n_nominal = sum(table.attributes[k].kind == "nominal" for k in columns)
     check_table(len(table.lines), n_nominal, table.size, table.name, "nominal features")
     names, counts = list[str](), np.zeros(len(table.lines), np.int64)
@@ -182,18 +189,6 @@ def _features_of(table: ArffTable, k: int) -> tuple[Integers, Integers | int, Fl
         rows = np.flatnonzero(numbers[codes])
         return rows, 0, numbers[codes][rows], [one.name]
     return np.arange(len(codes)), codes, np.ones(len(codes)), [f"{one.name}={value}" for value in one.values]
-
-
-def _refuse_missing(table: ArffTable, columns: Sequence[int]) -> None:
-    """Raise DataError where a value of these columns is missing."""
-    missing = np.isnan(table.values)
-    if missing.any() and (missing := missing & np.isin(table.ids, columns)).any():
-        at = int(missing.argmax())
-        row = int(np.searchsorted(table.indptr, at, side="right")) - 1
-        name = quoted(table.attributes[int(table.ids[at])].name)
-        raise DataError(
-            f"{table.where(row)}: attribute {name}: a missing value (?); only labels may be missing, fill in features"
-        )
 
 
 def features_of(table: ArffTable, labels: Collection[str]) -> list[int]:

@@ -155,11 +155,6 @@ def word_class(form: str, tag: str) -> int:
     return _CONJUNCTIONS if upper in ("CCONJ", "CONJ", "CC") else 0
 
 
-def suffix_of(form: str) -> str:
-    """The last three characters, in lower case."""
-    return form.lower()[-3:]
-
-
 #: attribute -> the column that it is read off, and how (None: as it is)
 _SOURCES: dict[str, tuple[str, Callable[[str], str] | None]] = {
     "form": ("forms", None),
@@ -168,7 +163,7 @@ _SOURCES: dict[str, tuple[str, Callable[[str], str] | None]] = {
     "xpos": ("xpos", None),
     "feats": ("feats", None),
     "case": ("feats", case_of),
-    "suffix": ("forms", suffix_of),
+    "suffix": ("forms", lambda form: form.lower()[-3:]),
 }
 
 

@@ -136,7 +136,16 @@ class TemplateFeaturizer(CodedTemplates):
             for k, block in enumerate(self._blocks):
                 for keys in (block.keys, *block.folds.values()):
                     _KEYS.read(keys, f"the keys of block {k}")
-                self._check_radix(block)
+                # every key must stand for codes that exist
+                size, fits = 1, True
+                for j, atom_size in enumerate(block.sizes):
+                    if j in block.folds:
+                        fits = fits and block.folds[j].max(initial=-1) < size
+                        size = len(block.folds[j])
+                    size *= atom_size
+                    fits = fits and size <= coded.KEY_LIMIT  # the keys so far fit into 64 bits
+                if not fits or block.keys.max(initial=-1) >= size:
+                    raise ValueError("feature keys and vocabularies do not belong together")
         return self
 
     def _fit(self, corpus: ColumnCorpus) -> CorpusReading:
@@ -155,18 +164,6 @@ class TemplateFeaturizer(CodedTemplates):
                 distinct, counts = np.unique(seen, return_counts=True)
                 block.keys = distinct[counts >= self.min_count]
         return reading
-
-    def _check_radix(self, block: Block) -> None:
-        """Every key of a block from a file must stand for codes that exist."""
-        size, fits = 1, True
-        for j, atom_size in enumerate(block.sizes):
-            if j in block.folds:
-                fits = fits and block.folds[j].max(initial=-1) < size
-                size = len(block.folds[j])
-            size *= atom_size
-            fits = fits and size <= coded.KEY_LIMIT  # the keys so far fit into 64 bits
-        if not fits or block.keys.max(initial=-1) >= size:
-            raise ValueError("feature keys and vocabularies do not belong together")
 
     def _packed(self, corpus: ColumnCorpus, reading: CorpusReading) -> PackedSequences:
         indptr, indices, values = self.features(reading)

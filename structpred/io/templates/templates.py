@@ -275,7 +275,11 @@ def load_templates(template: PathLike | Sequence[Template]) -> list[Template]:
         if not Path(template).exists() and str(template) != "-":
             known, hint = ", ".join(_BUILT_IN), did_you_mean(str(template), _BUILT_IN)
             raise ParameterError(f"expected a built-in template ({known}) or a CRF++ template file, got {str(template)!r}{hint}")
-        return read_templates_json(template) if str(template).endswith(".json") else read_template(template)
+        if not str(template).endswith(".json"):
+            return read_template(template)
+        with as_file_error(f"{source_name(template)}: expected a JSON list of templates", FileFormatError):
+            entries = TEMPLATES.read(load("\n".join(line for _, line in template_lines(template)).encode()), "templates")
+            return [Template.from_dict(entry) for entry in entries]
     templates = list(template)
     if not templates or not all(isinstance(entry, Template) for entry in templates):
         raise ParameterError(f"expected a list of at least one Template, got {quoted(repr(template))}")
@@ -295,7 +299,12 @@ def read_template(path: PathLike) -> list[Template]:
         if not line.strip() or line.startswith("#"):
             continue
         if line.startswith("U"):
-            templates.append(_parse_macro(line, where))
+            pieces = _MACRO.split(line)
+            literals = tuple(pieces[0::3])
+            if any("%" in literal for literal in literals):
+                raise DataError(f"{where}: expected macros of the form %x[row,column], got {quoted(line)}")
+            atoms = [Atom(int(column), int(row)) for row, column in zip(pieces[1::3], pieces[2::3], strict=True)]
+            templates.append(Template(line, tuple(atoms), pad=True, literals=literals))
         elif not line.startswith("B"):
             raise DataError(f"{where}: expected a line that begins with U, B or #, got {quoted(line)}")
         elif "%" in line:
@@ -309,19 +318,3 @@ def write_templates(templates: Sequence[Template], path: PathLike) -> None:
     """Write templates of any kind as a JSON list, one a line; `load_templates` reads it."""
     lines = ",\n".join(json.dumps(template.to_dict()) for template in templates)
     write_atomic(path, f"[\n{lines}\n]\n".encode())
-
-
-def read_templates_json(path: PathLike) -> list[Template]:
-    """The inverse of `write_templates`; raises FileFormatError where the file holds something else."""
-    with as_file_error(f"{source_name(path)}: expected a JSON list of templates", FileFormatError):
-        entries = TEMPLATES.read(load("\n".join(line for _, line in template_lines(path)).encode()), "templates")
-        return [Template.from_dict(entry) for entry in entries]
-
-
-def _parse_macro(line: str, where: str) -> Template:
-    pieces = _MACRO.split(line)
-    literals = tuple(pieces[0::3])
-    if any("%" in literal for literal in literals):
-        raise DataError(f"{where}: expected macros of the form %x[row,column], got {quoted(line)}")
-    atoms = [Atom(int(column), int(row)) for row, column in zip(pieces[1::3], pieces[2::3], strict=True)]
-    return Template(line, tuple(atoms), pad=True, literals=literals)

@@ -96,7 +96,21 @@ class NumericInput:
             sequences = _pack_matrices(sequences, self.n_columns)
         elif self.n_columns is not None and sequences.n_features != self.n_columns:
             raise DataError(f"packed sequences: expected {self.n_columns} features, got {sequences.n_features}")
-        return _with_intercept(sequences) if self.intercept else sequences
+        packed: PackedSequences = sequences
+        if not self.intercept:
+            return packed
+        # one more feature, the last and a group of its own, that is 1 at every token
+        n, ends = packed.n_features, packed.indptr[1:]
+        starts, names = packed.blocks
+        return PackedSequences(
+            packed.indptr + np.arange(len(packed.indptr)),
+            np.insert(packed.indices, ends, n),
+            np.insert(packed.values, ends, 1.0),
+            packed.offsets,
+            n + 1,
+            np.append(starts, n + 1),
+            (*names, INTERCEPT),
+        )
 
     def feature_names(self) -> list[str]:
         """The column numbers, and "intercept"."""
@@ -315,21 +329,6 @@ def _pack_matrices(sequences: Any, n_columns: int | None) -> PackedSequences:
     stacked = sparse.vstack(blocks, format="csr")
     offsets = np.cumsum([0, *(block.shape[0] for block in blocks)])
     return PackedSequences(stacked.indptr, stacked.indices, stacked.data, offsets, n_columns)
-
-
-def _with_intercept(data: PackedSequences) -> PackedSequences:
-    """The sequences with one more feature, the last and a group of its own, that is 1 at every token."""
-    n, ends = data.n_features, data.indptr[1:]
-    starts, names = data.blocks
-    return PackedSequences(
-        data.indptr + np.arange(len(data.indptr)),
-        np.insert(data.indices, ends, n),
-        np.insert(data.values, ends, 1.0),
-        data.offsets,
-        n + 1,
-        np.append(starts, n + 1),
-        (*names, INTERCEPT),
-    )
 
 
 def around_empty(predict: Callable[..., list[Any]], X: Any, *rules: Any, nothing: Any = None) -> list[Any]:

@@ -172,7 +172,12 @@ def explain(model: Any, x: Any, labels: Sequence[Any] | None = None, against: An
 
     The score is what the weights alone give: constraints decide what is predicted, and add nothing.
     """
-    data = _one_sequence(model, x)
+    corpus = isinstance(x, PackedSequences) or any(holds(x, field) for field in ("vocabularies", "attributes", "pixels"))
+    if corpus and len(x) != 1:
+        raise DataError(f"x: expected one sequence, got a corpus of {len(x)}; take one of them first")
+    data: PackedSequences = model.input_.transform(x if corpus else [x])
+    if data.n_tokens == 0:
+        raise DataError("x: the sequence is empty; there is nothing to explain")
     chosen = _predicted(model, data, 1)[0] if labels is None else _coded(model, labels, data, "labels")
     other = None
     if wants_runner_up(against, "a list of labels"):
@@ -182,17 +187,6 @@ def explain(model: Any, x: Any, labels: Sequence[Any] | None = None, against: An
     shown, instead = (None if codes is None else model.classes_[codes].tolist() for codes in (chosen, other))
     sides = [list(_contributions(model, data, codes, other is not None)) for codes in (chosen, other) if codes is not None]
     return Explanation.of(shown, instead, contrast(*sides), len(chosen), "position")
-
-
-def _one_sequence(model: Any, x: Any) -> PackedSequences:
-    """The packed sequence; DataError where x holds none or several."""
-    corpus = isinstance(x, PackedSequences) or any(holds(x, field) for field in ("vocabularies", "attributes", "pixels"))
-    if corpus and len(x) != 1:
-        raise DataError(f"x: expected one sequence, got a corpus of {len(x)}; take one of them first")
-    data: PackedSequences = model.input_.transform(x if corpus else [x])
-    if data.n_tokens == 0:
-        raise DataError("x: the sequence is empty; there is nothing to explain")
-    return data
 
 
 def _predicted(model: Any, data: PackedSequences, k: int) -> list[Integers]:

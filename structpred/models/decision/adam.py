@@ -70,7 +70,11 @@ class Adam:
     ) -> Result:  # fmt: skip
         """The last weights (columns, n_outputs), after that many passes in random order; n_jobs threads ask the oracle."""
         rng, n = np.random.default_rng(seed), len(design.shapes)
-        W = _least_squares(design, truth)
+        # the weights that predict the true scores best, with a ridge that keeps them defined
+        rows = design.rows
+        check_fits(16 * rows.shape[1] ** 2, f"least squares of {rows.shape[1]:,} features")
+        ridge = 1e-6 * max(float((rows * rows).sum()) / rows.shape[1], 1e-300) * np.eye(rows.shape[1])
+        W = np.linalg.solve(rows.T @ rows + ridge, rows.T @ truth.scores.reshape(len(rows), -1))
         first, second = np.zeros_like(W), np.zeros_like(W)
         steps, total = 0, passes * -(-n // self.batch_size)
         size, history, reason = _scale(design, truth), list[Record](), "max_iter"
@@ -145,14 +149,6 @@ def _gradient(loss: Loss | Layer, batch: Batch, W: Floats, step: int) -> tuple[f
     except DataError as error:
         raise DataError(f"step {step}, instances {batch.ids[:4].tolist()}...: {error}; is learning_rate too large?") from error
     return value, batch.rows.T @ slope.reshape(len(batch.rows), -1) / len(batch.ids)
-
-
-def _least_squares(design: Design, truth: Truth) -> Floats:
-    """The weights that predict the true scores best, with a ridge that keeps them defined."""
-    rows = design.rows
-    check_fits(16 * rows.shape[1] ** 2, f"least squares of {rows.shape[1]:,} features")
-    ridge = 1e-6 * max(float((rows * rows).sum()) / rows.shape[1], 1e-300) * np.eye(rows.shape[1])
-    return np.linalg.solve(rows.T @ rows + ridge, rows.T @ truth.scores.reshape(len(rows), -1))
 
 
 def _scale(design: Design, truth: Truth) -> float:

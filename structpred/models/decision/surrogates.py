@@ -22,10 +22,18 @@ def surrogate_of(loss: Loss | Layer, trainer: Trainer) -> tuple[float, Surrogate
 
     Raises ParameterError, which says what goes together, where the trainer cannot minimise it.
     """
-    found = _surrogate(loss)
-    if found is None or not _fits(trainer, found[1]):
-        raise ParameterError(_what_goes_together(loss, trainer))
-    return found
+    own, oracle = _surrogate(loss), loss.oracle
+    if own is not None and _fits(trainer, own[1]):
+        return own
+    has = capabilities(oracle) | {"project"}  # argmax is enough for it
+    able = [(name, kind) for name, kind in trainers().items() if met(kind.requires, has)]
+    fitting = [name for name, kind in able if own is not None and _fits(kind, own[1])]
+    known = [name for name, kind in losses().items() if (found := _made(kind, oracle)) is not None and _fits(trainer, found[1])]
+    who, what = trainer.name or type(trainer).__name__, loss.name or type(loss).__name__
+    raise ParameterError(
+        f"trainer={who!r} cannot minimise {'a layer, ' if isinstance(loss, Layer) else ''}loss={what!r}: take for this loss "
+        f"trainer={_listed(['adam', *fitting])}, or for this trainer loss={_listed(known)}"
+    )
 
 
 def _surrogate(loss: Loss | Layer) -> tuple[float, Surrogate] | None:
@@ -51,19 +59,6 @@ def _fits(trainer: Trainer | type[Trainer], surrogate: Surrogate) -> bool:
         # zero weights minimise it: only for trainers that learn from mistakes and minimise no objective
         return trainer.surrogates[0] is perceptron_loss
     return trainer.minimises(surrogate)
-
-
-def _what_goes_together(loss: Loss | Layer, trainer: Trainer) -> str:
-    own, oracle = _surrogate(loss), loss.oracle
-    has = capabilities(oracle) | {"project"}  # argmax is enough for it
-    able = [(name, kind) for name, kind in trainers().items() if met(kind.requires, has)]
-    fitting = [name for name, kind in able if own is not None and _fits(kind, own[1])]
-    known = [name for name, kind in losses().items() if (found := _made(kind, oracle)) is not None and _fits(trainer, found[1])]
-    who, what = trainer.name or type(trainer).__name__, loss.name or type(loss).__name__
-    return (
-        f"trainer={who!r} cannot minimise {'a layer, ' if isinstance(loss, Layer) else ''}loss={what!r}: take for this loss "
-        f"trainer={_listed(['adam', *fitting])}, or for this trainer loss={_listed(known)}"
-    )
 
 
 def _made(kind: Callable[[Oracle], Loss], oracle: Oracle) -> tuple[float, Surrogate] | None:

@@ -65,7 +65,8 @@ def as_graphs(
     model was fitted with. Raises DataError, naming the sample: edges that name missing nodes, join a node to itself or come
     twice, no nodes, NaN, other numbers of columns.
     """
-    if isinstance(X, str | bytes | Mapping) or not isinstance(X, Iterable) or _is_networkx(X) or _is_one_graph(X):
+    is_one = isinstance(X, tuple) and 2 <= len(X) <= 3 and all(hasattr(part, "shape") for part in X)  # (node rows, edges)
+    if isinstance(X, str | bytes | Mapping) or not isinstance(X, Iterable) or _is_networkx(X) or is_one:
         raise DataError("X: expected a list of graphs; did you pass one graph instead of a list of graphs?")
     samples = [_sample(i, x, node_features, edge_features) for i, x in enumerate(X)]
     if not samples:
@@ -100,11 +101,6 @@ def as_graphs(
 
 def _is_networkx(x: Any) -> bool:
     return all(hasattr(x, name) for name in ("nodes", "edges", "is_directed"))
-
-
-def _is_one_graph(X: Any) -> bool:
-    """Whether X looks like one (node rows, edges) rather than a list of such."""
-    return isinstance(X, tuple) and 2 <= len(X) <= 3 and all(hasattr(part, "shape") for part in X)
 
 
 def _sample(i: int, x: Any, node_features: str, edge_features: str | None) -> GraphSample:

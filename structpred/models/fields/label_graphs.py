@@ -37,7 +37,13 @@ def label_edges(edges: Any, counts: "LabelCounts") -> Integers:
             log.warning(text, f"{len(pairs):,}", n, n - 1, 3 * n)
         return pairs
     if isinstance(edges, str) and edges == "tree":
-        return _spanning_tree(counts.correlations)
+        from scipy.sparse.csgraph import minimum_spanning_tree
+
+        costs = 2.0 - np.abs(counts.correlations)  # positive: a zero would be no edge
+        np.fill_diagonal(costs, 0.0)
+        first, second = minimum_spanning_tree(costs).nonzero()
+        pairs = np.sort(np.stack((first, second), axis=1).astype(np.int64), axis=1)
+        return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
     if isinstance(edges, int | np.integer) and not isinstance(edges, bool) and edges >= 0:
         strength = np.abs(counts.correlations)[pairs[:, 0], pairs[:, 1]]
         return pairs[np.sort(np.argsort(-strength, kind="stable")[: int(edges)])]
@@ -79,16 +85,6 @@ class LabelCounts(NamedTuple):
         norms = np.sqrt(np.diag(covered))
         scaled = np.where(norms > 0, norms, 1.0)
         return cls(n, both, covered / np.outer(scaled, scaled))
-
-
-def _spanning_tree(correlations: Floats) -> Integers:
-    from scipy.sparse.csgraph import minimum_spanning_tree
-
-    costs = 2.0 - np.abs(correlations)  # positive: a zero would be no edge
-    np.fill_diagonal(costs, 0.0)
-    first, second = minimum_spanning_tree(costs).nonzero()
-    pairs = np.sort(np.stack((first, second), axis=1).astype(np.int64), axis=1)
-    return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
 
 
 def is_forest(n: int, edges: Integers) -> bool:

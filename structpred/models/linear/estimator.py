@@ -50,18 +50,6 @@ def linear_signs(signs: SignSetting, names: NameTable, n_features: int) -> Signs
     return table
 
 
-def with_table_signs(results: Sequence[Result], signs: Signs) -> list[Result]:
-    """The results of the runs, one for all outputs or one for each, whose reports are about the whole table of weights."""
-    n = signs.shape[1] if len(results) > 1 else 1
-    found = [result.report.get("binding", np.empty((2, 0))) for result in results]
-    ends = np.flatnonzero(np.append(np.diff(signs.ravel()) != 0, True))
-    facts = {
-        "signs": np.array([ends + 1, signs.ravel()[ends]], np.float64),
-        "binding": np.hstack([np.array([n * at + k, pull]) for k, (at, pull) in enumerate(found)]),
-    }
-    return [replace(result, report={**result.report, **facts}) for result in results]
-
-
 HEADER: dict[str, Spec] = {
     **COMMON,
     "outputs": Field(Whole(1), "_n_outputs"),
@@ -134,7 +122,17 @@ class LinearEstimator(StructuredEstimator):
             found.append(run._train(make(), None if dev is None else dev(k)))
             if found[-1].stop_reason == "interrupted":
                 break
-        return found if signs is None else with_table_signs(found, signs)
+        if signs is None:
+            return found
+        # reports are about the whole table of weights
+        n = signs.shape[1] if len(found) > 1 else 1
+        binding = [result.report.get("binding", np.empty((2, 0))) for result in found]
+        ends = np.flatnonzero(np.append(np.diff(signs.ravel()) != 0, True))
+        facts = {
+            "signs": np.array([ends + 1, signs.ravel()[ends]], np.float64),
+            "binding": np.hstack([np.array([n * at + k, pull]) for k, (at, pull) in enumerate(binding)]),
+        }
+        return [replace(result, report={**result.report, **facts}) for result in found]
 
     def _names(self, outputs: Sequence[Any], offsets: Sequence[str] | None = None) -> NameTable:
         """The table of weights, a row for each feature and each offset (intercept or threshold) and a column for each output.

@@ -93,16 +93,12 @@ def _pairs(name: str, rules: Any, n: int, i: int) -> list[tuple[int, int]]:
     for pair in pairs:
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise DataError(f"{name}, sample {i}: expected pairs (head, word), got {pair!r}")
-        _check_arc(pair[0], pair[1], n, f"{name}, sample {i}")
+        head, modifier = pair
+        whole = all(isinstance(x, int | np.integer) and not isinstance(x, bool) for x in (head, modifier))
+        if not whole or not (0 <= head <= n and 1 <= modifier <= n and head != modifier):
+            expected = f"expected an arc from a head in 0..{n} to another word in 1..{n}"
+            raise DataError(f"{name}, sample {i}: {expected}, got head {head!r}, modifier {modifier!r}")
     return pairs
-
-
-def _check_arc(head: Any, modifier: Any, n: int, where: str) -> None:
-    whole = all(isinstance(x, int | np.integer) and not isinstance(x, bool) for x in (head, modifier))
-    if not whole or not (0 <= head <= n and 1 <= modifier <= n and head != modifier):
-        raise DataError(
-            f"{where}: expected an arc from a head in 0..{n} to another word in 1..{n}, got head {head!r}, modifier {modifier!r}"
-        )
 
 
 def candidate_heads(

@@ -73,15 +73,6 @@ def check_switches(**values: Any) -> None:
             raise ParameterError(f"{name}: expected True, False or None, got {value!r}")
 
 
-def used_templates(featurizer: ArcFeaturizer, given: Sequence[ArcTemplate], stage: str) -> list[ArcTemplate]:
-    """Those whose attributes the words have; ParameterError where there are none. stage: that of the parser."""
-    if found := featurizer.usable(given):
-        return found
-    if stage == "pruning":
-        raise ParameterError(f"prune needs tags or lemmas, and the treebank has only {featurizer.present}; leave it out")
-    raise ParameterError(f"none of the templates can be used: the treebank has only {featurizer.present}")
-
-
 def _whole(value: Any) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
@@ -242,7 +233,11 @@ class ParserSharding(Sharding):
         present = {name for counts in of for name in counts.present}
         check_columns(model.attributes, present)
         featurizer = ArcFeaturizer().fit_counts(upos, xpos, present)
-        templates = used_templates(featurizer, checked_settings(model), model._stage)
+        templates = featurizer.usable(checked_settings(model))
+        if not templates and model._stage == "pruning":
+            raise ParameterError(f"prune needs tags or lemmas, and the treebank has only {featurizer.present}; leave it out")
+        if not templates:
+            raise ParameterError(f"none of the templates can be used: the treebank has only {featurizer.present}")
         places = np.bitwise_or.reduce([counts.places for counts in of])
         bits = bits_of(places[[template in templates for template in of[0].templates]], max_bits=model.max_bits)
         kept = None if self.pruner is None or missing else hits / n_words
