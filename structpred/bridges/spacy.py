@@ -55,7 +55,14 @@ def from_spacy(
     for place, tokens in each_sentence(docs):
         X.append(rows_of(tokens, names, place))
         if label == "ents":
-            y.append(_entity_tags(tokens, scheme))
+            # one that reaches over white space or a sentence end continues within its sentence
+            begins = [token.ent_iob_ == "B" or (token.ent_iob_ == "I" and k == 0) for k, token in enumerate(tokens)]
+            inside = [token.ent_iob_ in ("B", "I") and token.ent_type_ != "" for token in tokens]
+            ends = [k + 1 == len(tokens) or begins[k + 1] or not inside[k + 1] for k in range(len(tokens))]
+            letters = [
+                _BILOU_OF[begins[k], ends[k]] if scheme == "bilou" else "B" if begins[k] else "I" for k in range(len(tokens))
+            ]
+            y.append([f"{letters[k]}-{token.ent_type_}" if inside[k] else "O" for k, token in enumerate(tokens)])
         elif label is not None:
             y.append([cell for (cell,) in rows_of(tokens, (label,), place)])
     return X, None if label is None else y
@@ -205,15 +212,6 @@ def _tree(tokens: Sequence[Token], place: str) -> Tree:
             raise DataError(f"{place}, token {token.i} ({token.text!r}): its head {head.text!r} is not in the same sentence")
         heads.append(0 if head.i == token.i else number[head.i])
     return Tree(np.array(heads, dtype=np.int64), [token.dep_ or "_" for token in tokens])
-
-
-def _entity_tags(tokens: Sequence[Token], scheme: str) -> list[str]:
-    """The entities as tags; one that reaches over white space or a sentence end continues within its sentence."""
-    begins = [token.ent_iob_ == "B" or (token.ent_iob_ == "I" and k == 0) for k, token in enumerate(tokens)]
-    inside = [token.ent_iob_ in ("B", "I") and token.ent_type_ != "" for token in tokens]
-    ends = [k + 1 == len(tokens) or begins[k + 1] or not inside[k + 1] for k in range(len(tokens))]
-    letters = [_BILOU_OF[begins[k], ends[k]] if scheme == "bilou" else "B" if begins[k] else "I" for k in range(len(tokens))]
-    return [f"{letters[k]}-{token.ent_type_}" if inside[k] else "O" for k, token in enumerate(tokens)]
 
 
 def _doc(make: Any, vocab: Any, i: int, sentence: Any) -> Any:

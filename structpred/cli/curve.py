@@ -11,6 +11,7 @@ from structpred.cli.kinds.sequences import Sequences
 from structpred.cli.options import Folds, InputFile
 from structpred.cli.train import train_command
 from structpred.cli.training_options import resolved_passes, trainer_of
+from structpred.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
     from structpred.evaluation.curves import LearningCurve
@@ -56,7 +57,6 @@ def curve(train: str, test: str, picture: str | None, as_json: bool, **values: A
     """
     from structpred.cli.files import check_picture
     from structpred.cli.sequences.defaults import completed
-    from structpred.errors import ParameterError
     from structpred.io.columns import ROW_FORMATS
     from structpred.report.curves import data_curve
 
@@ -75,7 +75,6 @@ def curve(train: str, test: str, picture: str | None, as_json: bool, **values: A
 def _measured(asked: SimpleNamespace) -> "LearningCurve":
     """Train on each part with each seed, and score. asked: the values of the options by name."""
     from structpred.cli.sequences.data import Reader, read_data
-    from structpred.errors import DataError
     from structpred.evaluation.curves import learning_curve
     from structpred.models import ChainLabeler
 

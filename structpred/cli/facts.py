@@ -136,7 +136,12 @@ def shown(model: Any, asked: "Asked", header: dict[str, Any], facts: Pairs, lear
         return json.dumps({**{k: v for k, v in header.items() if k not in learnt.left_out}, **learnt.data, **signs})
     width = max(12, *(len(name) for name, _ in facts))
     lines = [f"{name:<{width}} {text}" for name, text in facts]
-    lines = [f"{asked.model}: {type(model).__name__}", "", *lines, *_sign_lines(signs)]
+    lines = [f"{asked.model}: {type(model).__name__}", "", *lines]
+    if signs:
+        all_of = signs["signs"]
+        counts = f"{all_of['constrained']} weights constrained, {all_of['zero']} of them zero; {all_of['binding']} names bind"
+        rows = [(f"{cut(one['name'], 60)} {'>= 0' if one['sign'] > 0 else '<= 0'}", one["pull"]) for one in all_of["strongest"]]
+        lines += ["", f"signs: {counts}{': pulled by' if rows else ''}", *(f"{pull:+9.4f}  {text}" for text, pull in rows)]
     return "\n".join([*lines, "", learnt.table] if learnt.table else lines)
 
 
@@ -154,13 +159,3 @@ def _sign_facts(model: Any, top: int) -> dict[str, Any]:
     ]
     zero = int((model.coef_[constrained] == 0).sum())
     return {"signs": {"constrained": int(constrained.sum()), "zero": zero, "binding": len(found), "strongest": named}}
-
-
-def _sign_lines(facts: dict[str, Any]) -> list[str]:
-    """The same as lines; none where there are no constraints."""
-    if not facts:
-        return []
-    signs = facts["signs"]
-    head = f"signs: {signs['constrained']} weights constrained, {signs['zero']} of them zero; {signs['binding']} names bind"
-    rows = [(f"{cut(one['name'], 60)} {'>= 0' if one['sign'] > 0 else '<= 0'}", one["pull"]) for one in signs["strongest"]]
-    return ["", f"{head}{': pulled by' if rows else ''}", *(f"{pull:+9.4f}  {text}" for text, pull in rows)]

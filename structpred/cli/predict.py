@@ -10,6 +10,7 @@ from structpred.cli.model_command import ModelCommand, open_model
 from structpred.cli.options import InputFile, general_options, reading_options, refuse, shard_options
 from structpred.cli.running_text import check_text, text_options, words_of
 from structpred.cli.session import interrupted
+from structpred.errors import ParameterError
 
 if TYPE_CHECKING:
     from structpred.distributed import Shards
@@ -86,8 +87,6 @@ def predict(
 
 def _check_probabilistic(estimator: Any, kind: Kind, model: str) -> None:
     """ParameterError, with what to do instead, for a model whose scores are not log-probabilities; before data are read."""
-    from structpred.errors import ParameterError
-
     if getattr(estimator, "probabilistic_", True):
         return
     instead = "--json alone has scores" if "kbest" in kind.refuses.get("predict", ()) else "--kbest 2 shows how far two are apart"

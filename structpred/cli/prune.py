@@ -7,6 +7,7 @@ import click
 
 from structpred.cli.model_command import ModelCommand, open_model
 from structpred.cli.options import InputFile, general_options
+from structpred.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
     from structpred.models.base import StructuredEstimator
@@ -40,7 +41,6 @@ def prune(
     """
     from structpred.cli.files import check_output
     from structpred.core.regulariser import shares
-    from structpred.errors import DataError
     from structpred.report import figures
     from structpred.report.curves import group_curves
 
@@ -79,7 +79,6 @@ def _templates_of(model: "StructuredEstimator") -> Any:
 
 def _check_templates(model: "StructuredEstimator", path: str) -> None:
     """Raise ParameterError where there is nothing to write, or where `structpred train` would not read a file of that name."""
-    from structpred.errors import ParameterError
     from structpred.io.templates.templates import Template
 
     found = _templates_of(model)

@@ -6,6 +6,7 @@ import warnings
 from dataclasses import dataclass
 from typing import Any
 
+from structpred.errors import StructpredWarning
 from structpred.runtime.interrupts import hear
 from structpred.runtime.standard_error import say
 
@@ -71,7 +72,5 @@ class StderrHandler(logging.Handler):
 
 def _show_warning(message: Any, category: type[Warning], *place: Any, **stream: Any) -> None:
     """A warning as one line, without the place in our sources that raised it."""
-    from structpred.errors import StructpredWarning
-
     name = "" if issubclass(category, StructpredWarning) else f"{category.__name__}: "
     say(f"warning: {name}{message}")

@@ -12,6 +12,8 @@ import click
 from structpred.cli.options import InputFile, encoding_option, general_options, on_error_option, shard_options
 from structpred.cli.own_code import made
 from structpred.cli.suggestions import Choice
+from structpred.errors import MissingCapabilityError, ParameterError
+from structpred.text.suggestions import named as checked
 
 if TYPE_CHECKING:
     from structpred.core.costs import Cost
@@ -175,7 +177,6 @@ class TrainingOptions:
 def resolved_passes(values: Mapping[str, Any], given: Mapping[str, Any], lacks: Sequence[str] = ()) -> int:
     """--max-iter; where it was not given the default, or what the trainer needs at least. given, lacks: as below."""
     from structpred.models.settings import resolve_trainer
-    from structpred.text.suggestions import named as checked
     from structpred.trainers.names import trainers, trainers_without
 
     given_name = values.get("minimiser") or values.get("trainer")
@@ -242,7 +243,6 @@ def _with_settings(name: str, pairs: Sequence[str]) -> "Trainer":
     """A trainer of ours with settings, each NAME=VALUE; ParameterError for what it does not have."""
     import inspect
 
-    from structpred.errors import ParameterError
     from structpred.models.settings import make_trainer
     from structpred.trainers.names import trainers
 
@@ -287,7 +287,6 @@ def check_objective(
     signs: bool = False, lacks: Sequence[str] = (),
 ) -> None:  # fmt: skip
     """Raise ParameterError for unknown names, what the trainer cannot minimise, and under --strict for one without bounds."""
-    from structpred.errors import MissingCapabilityError, ParameterError
     from structpred.models.settings import resolve_loss, resolve_regulariser, resolve_surrogate, resolve_trainer
     from structpred.objectives.regularisers.signed import signed
     from structpred.trainers.names import require_before_data, require_surrogate

@@ -64,7 +64,7 @@ class TuneCommand(click.Command):
                 joined.append(f"{name}{equals}{value}")
                 continue
             values = [value] if equals else []
-            while rest and _is_value(rest[-1]):
+            while rest and (not rest[-1].startswith("-") or rest[-1] == "-" or rest[-1][1:2].isdigit()):
                 values.append(rest.pop())
             if not values:
                 raise click.UsageError(f"Option '{name}' requires an argument.", ctx)
@@ -75,10 +75,6 @@ class TuneCommand(click.Command):
             else:
                 joined += [name, *values]
         return [*joined, *(part for name, values in several.items() for part in (name, Several.join(values)))]
-
-
-def _is_value(text: str) -> bool:
-    return not text.startswith("-") or text == "-" or text[1:2].isdigit()
 
 
 class Asked(NamedTuple):

@@ -84,5 +84,4 @@ def _check(y_true: Sequences, y_pred: Sequences) -> None:
 
 
 def _plain(labels: Sequence[Any]) -> list[Any]:
-    listed: list[Any] = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
-    return listed
+    return labels.tolist() if isinstance(labels, np.ndarray) else list(labels)

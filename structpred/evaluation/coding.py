@@ -31,8 +31,7 @@ class Coded:
 def sums(per_token: npt.NDArray[Any], offsets: Integers) -> Integers:
     """A figure per token added up over each sequence."""
     totals = np.concatenate(([0], np.cumsum(per_token, dtype=np.int64)))
-    found: Integers = totals[offsets[1:]] - totals[offsets[:-1]]
-    return found
+    return totals[offsets[1:]] - totals[offsets[:-1]]
 
 
 def tallied(names: Iterable[Any], gold: Integers, predicted: Integers, right: Integers) -> Iterator[tuple[Any, int, int, int]]:

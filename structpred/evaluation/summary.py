@@ -181,7 +181,14 @@ class Evaluation(Shown):
             f"sequences  {self.n_sequences:>8}   accuracy {100 * self.sequence_accuracy:6.2f} %",
         ]
         if self.f1 is not None:
-            lines += ["", *self._phrases(details)]
+            total = ChunkCounts(self.n_gold_phrases, self.n_predicted_phrases, self.n_correct_phrases)
+            types = {name or "(no type)": counts.row for name, counts in self.per_type.items()} if details else {}
+            lines += ["", *chunks.counts_lines("phrases", {**types, "all": total.row})]
+            strict = f"{100 * (self.f1_strict or 0.0):.2f}"
+            lines.append(f"Phrases as {self.scheme} counts them; F1 under strict {self.strict_scheme}: {strict}")
+            if self.n_invalid_gold or self.n_invalid_predicted:
+                invalid = f"{self.n_invalid_gold} gold, {self.n_invalid_predicted} predicted"
+                lines.append(f"Labels outside every strict phrase: {invalid}")
         elif details:
             lines += ["", self.label_table()]
         return "\n".join(lines)
@@ -202,16 +209,6 @@ class Evaluation(Shown):
             for c, text in zip(found, shown, strict=True)
         ]
         return "\n".join(aligned(("tokens", "gold", "predicted", "for example"), rows, numbers=1))
-
-    def _phrases(self, details: bool) -> list[str]:
-        total = ChunkCounts(self.n_gold_phrases, self.n_predicted_phrases, self.n_correct_phrases)
-        types = {name or "(no type)": counts.row for name, counts in self.per_type.items()} if details else {}
-        lines = chunks.counts_lines("phrases", {**types, "all": total.row})
-        strict = f"{100 * (self.f1_strict or 0.0):.2f}"
-        lines.append(f"Phrases as {self.scheme} counts them; F1 under strict {self.strict_scheme}: {strict}")
-        if self.n_invalid_gold or self.n_invalid_predicted:
-            lines.append(f"Labels outside every strict phrase: {self.n_invalid_gold} gold, {self.n_invalid_predicted} predicted")
-        return lines
 
 
 def evaluate_sequences(gold: Sequences, predicted: Sequences, scheme: str = "conlleval") -> Evaluation:

@@ -297,16 +297,14 @@ def _source(module: str, own_input: str) -> _Source:
             origin = f"from {node.module} import " if isinstance(node, ast.ImportFrom) else "import "
             source.others.update((alias.asname or alias.name, origin + ast.unparse(alias)) for alias in node.names)
         else:
-            names = _defined(node)
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                names = [node.name]
+            else:
+                targets = (
+                    node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+                )
+                names = [name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)]
             source.places.update(dict.fromkeys(names, len(source.statements)))
             used = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
             source.statements.append(_Statement("\n".join(lines[start:end]).strip("\n"), names, used))
     return source
-
-
-def _defined(node: ast.stmt) -> list[str]:
-    """The names that a statement at the top of a module defines."""
-    if isinstance(node, ast.FunctionDef | ast.ClassDef):
-        return [node.name]
-    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
-    return [name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)]

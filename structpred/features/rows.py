@@ -87,22 +87,16 @@ def csr_of(
     if matrix.ndim != 2 or matrix.dtype.kind not in "fiub":
         raise DataError(f"{_sample(i)}expected {expected}, got {matrix.ndim}-d {matrix.dtype}{hint}")
     try:
-        if is_sparse:
-            _check_indices(matrix)
+        if is_sparse and hasattr(matrix, "check_format"):  # CSR, CSC, BSR
+            matrix.check_format(full_check=True)
+        elif is_sparse and matrix.format == "coo":
+            for axis, (places, size) in enumerate(zip(matrix.coords, matrix.shape, strict=True)):
+                if len(places) != len(matrix.data) or (len(places) and not (places.min() >= 0 and places.max() < size)):
+                    raise ValueError(f"expected {len(matrix.data)} indices in 0..{size - 1} along axis {axis}")
         return sparse.csr_array(matrix, dtype=np.float64, copy=copy)
     except (ValueError, IndexError, TypeError) as error:
         sample = _damaged_row(matrix) if i is None else i
         raise DataError(f"{_sample(sample)}{what}: the index arrays of this sparse matrix are damaged: {error}") from None
-
-
-def _check_indices(matrix: Any) -> None:
-    """Raise ValueError where an index of a sparse matrix lies outside of it, or its arrays have other lengths than they must."""
-    if hasattr(matrix, "check_format"):  # CSR, CSC, BSR
-        matrix.check_format(full_check=True)
-    elif matrix.format == "coo":
-        for axis, (places, size) in enumerate(zip(matrix.coords, matrix.shape, strict=True)):
-            if len(places) != len(matrix.data) or (len(places) and not (places.min() >= 0 and places.max() < size)):
-                raise ValueError(f"expected {len(matrix.data)} indices in 0..{size - 1} along axis {axis}")
 
 
 def _damaged_row(matrix: Any) -> int | None:

@@ -139,7 +139,15 @@ def format_columns(corpus: ColumnCorpus, predictions: Sequence[Sequence[str]]) -
     <BLANKLINE>
     so RB O
     """
-    labels = _flat_predictions(corpus, predictions)
+    if len(predictions) != len(corpus):
+        raise DataError(f"{corpus.name} has {len(corpus)} sentences, but there are predictions for {len(predictions)}")
+    for i, (length, own) in enumerate(zip(corpus.lengths.tolist(), predictions, strict=True)):
+        if length != len(own):
+            raise DataError(f"sample {i}: the sentence has {length} tokens, but there are {len(own)} predictions")
+    labels = [str(label) for own in predictions for label in own]
+    for label in set(labels):
+        if not label or any(c in label for c in " \t\r\n"):
+            raise DataError(f"the label {label!r} cannot be written in a column: it is empty or holds white space")
     if corpus.text is None:
         sentences = zip(corpus.sentences(), predictions, strict=True)
         blocks = ["".join(f"{' '.join((*row, label))}\n" for row, label in zip(*pair, strict=True)) for pair in sentences]
@@ -285,19 +293,6 @@ def _code_checked(column: list[str], j: int) -> tuple[list[str], npt.NDArray[np.
         if not isinstance(entry, str):
             raise DataError(f"column {j}: expected strings, got {entry!r} of type {type(entry).__name__}")
     return list(index), np.fromiter(map(index.__getitem__, column), np.int32, len(column))
-
-
-def _flat_predictions(corpus: ColumnCorpus, predictions: Sequence[Sequence[str]]) -> list[str]:
-    if len(predictions) != len(corpus):
-        raise DataError(f"{corpus.name} has {len(corpus)} sentences, but there are predictions for {len(predictions)}")
-    for i, (length, labels) in enumerate(zip(corpus.lengths.tolist(), predictions, strict=True)):
-        if length != len(labels):
-            raise DataError(f"sample {i}: the sentence has {length} tokens, but there are {len(labels)} predictions")
-    flat = [str(label) for labels in predictions for label in labels]
-    for label in set(flat):
-        if not label or any(c in label for c in " \t\r\n"):
-            raise DataError(f"the label {label!r} cannot be written in a column: it is empty or holds white space")
-    return flat
 
 
 __all__ = ["MOST_COLUMNS", "ColumnCorpus", "field_count", "format_columns", "parse_columns", "read_columns"]

@@ -53,7 +53,13 @@ def draw_tree(forms: Sequence[str], tree: Parse, *, gold: Parse | None = None, t
     above = _arcs(forms, tree, "predicted" if gold is not None else "given")
     below: list[Arc] = []
     if gold is not None:
-        below = _mark(above, _arcs(forms, gold, "gold"), labelled=tree.labels is not None and gold.labels is not None)
+        labelled = tree.labels is not None and gold.labels is not None
+        for arc, truth in zip(above, _arcs(forms, gold, "gold"), strict=True):
+            if (arc.low, arc.high) != (truth.low, truth.high):
+                arc.right = False
+                below.append(truth)
+            elif labelled and arc.label != truth.label:
+                arc.gold_label = truth.label
     sides = Side(above, len(words)), Side(below, len(words))
     described = _described(words, above, below, compared=gold is not None)
     return _picture(words, names, sides, described, compared=gold is not None)
@@ -178,18 +184,6 @@ def _arcs(forms: Sequence[str], tree: Parse, name: str) -> list[Arc]:
             raise DataError(f"word {k + 1} ({forms[k]!r}) is its own head in the {name} tree: expected another one, or 0")
         arcs.append(Arc.of(k, head, visible(relation)))
     return arcs
-
-
-def _mark(arcs: list[Arc], gold: list[Arc], *, labelled: bool) -> list[Arc]:
-    """Mark what is wrong; return the gold arcs of the words with a wrong head."""
-    missed = []
-    for arc, truth in zip(arcs, gold, strict=True):
-        if (arc.low, arc.high) != (truth.low, truth.high):
-            arc.right = False
-            missed.append(truth)
-        elif labelled and arc.label != truth.label:
-            arc.gold_label = truth.label
-    return missed
 
 
 def _side(

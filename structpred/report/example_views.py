@@ -42,27 +42,21 @@ def word_view(example: Example, sureness: str) -> Html:
     ]
     rows = [tag("tr", tag("th", ""), *pictures), tag("tr", tag("th", "true"), *truth), tag("tr", tag("th", "read"), *read)]
     if example.candidates:
-        rows += _candidate_rows(example)
+        # row k: the k-th likeliest letter at each position, as dark as it is probable; what is below one per cent is left out
+        for k in range(_MOST_CANDIDATES):
+            cells = []
+            for candidates in example.candidates:
+                label, share = candidates[k] if k < len(candidates) else ("", 0.0)
+                shown = share >= _LEAST_SHARE
+                cells.append(_shaded(label, share, f"{label}: {100 * share:.1f} %") if shown else tag("td", ""))
+            if k == 0 or any(k < len(c) and c[k][1] >= _LEAST_SHARE for c in example.candidates):
+                rows.append(tag("tr", tag("th", f"{k + 1}."), *cells))
     elif len(example.sure):
         cells = [
             _shaded(f"{value:.1f}" if math.isfinite(value) else "\N{INFINITY}", _share(value, sureness)) for value in example.sure
         ]
         rows.append(tag("tr", tag("th", "gap"), *cells))
     return tag("div", scrolling(tag("table", *rows), "letters"), tag("span", example.where, class_="where"), class_="word")
-
-
-def _candidate_rows(example: Example) -> list[Html]:
-    """Row k: the k-th likeliest letter at each position, as dark as it is probable; what is below one per cent is left out."""
-    rows = []
-    for k in range(_MOST_CANDIDATES):
-        cells = []
-        for candidates in example.candidates:
-            label, share = candidates[k] if k < len(candidates) else ("", 0.0)
-            shown = share >= _LEAST_SHARE
-            cells.append(_shaded(label, share, f"{label}: {100 * share:.1f} %") if shown else tag("td", ""))
-        if k == 0 or any(k < len(c) and c[k][1] >= _LEAST_SHARE for c in example.candidates):
-            rows.append(tag("tr", tag("th", f"{k + 1}."), *cells))
-    return rows
 
 
 def _shaded(words: str, share: float, title: str | None = None) -> Html:

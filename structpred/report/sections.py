@@ -126,19 +126,15 @@ def transitions(labels: Sequence[str], weights: Floats, start: Floats, stop: Flo
     few = (
         "" if len(chosen) == len(labels) else f" Shown are the {len(chosen)} of {len(labels)} labels with the strongest weights."
     )
-    return join(
-        tag("p", f"Blue raises the score of a sequence, red lowers it.{dark}{few}", class_="note"),
-        beside(scrolling(picture, "transition weights"), _strongest(table, rows, after)),
-    )
-
-
-def _strongest(table: Floats, before: Sequence[str], after: Sequence[str]) -> Html:
-    """The transitions with the largest weights of either sign."""
     known = [(float(w), i, j) for (i, j), w in np.ndenumerate(table) if np.isfinite(w) and w]
     ordered = sorted(known, key=lambda one: (-abs(one[0]), one[1:]))[:_MOST_CONFUSIONS]
-    listed = [[before[i], after[j], written(w)] for w, i, j in sorted(ordered, reverse=True)]
+    listed = [[rows[i], after[j], written(w)] for w, i, j in sorted(ordered, reverse=True)]
     head = ["label before", "label after", "weight"]
-    return titled("Strongest", data_table(head, listed, numbers=[False, False, True], name="strongest transitions"))
+    strongest = data_table(head, listed, numbers=[False, False, True], name="strongest transitions")
+    return join(
+        tag("p", f"Blue raises the score of a sequence, red lowers it.{dark}{few}", class_="note"),
+        beside(scrolling(picture, "transition weights"), titled("Strongest", strongest)),
+    )
 
 
 def _transition_colour(weight: float, scale: float) -> str:

@@ -71,15 +71,9 @@ def true_scores(oracle: Oracle, shapes: Sequence[Shape], costs: Numbers | None, 
         raise ParameterError("give costs=, which are minimised, or values=, which are maximised: one of them, not both")
     given, what = (values, "values") if costs is None else (costs, "costs")
     sizes = np.array([oracle.n_parts(shape) for shape in shapes], dtype=np.int64)
-    flat, offsets = flat_numbers(given, sizes, what), ends_of(sizes)
-    check_finite(flat, offsets)
-    return PartScores(oracle, shapes, offsets, -flat if values is None else flat)
-
-
-def flat_numbers(given: Any, sizes: Integers, what: str) -> Floats:
-    """One number for each part of each instance, in a new flat array."""
+    table: Any = given
     try:
-        table = given.to_numpy() if hasattr(given, "to_numpy") else given  # a data frame iterates over its names
+        table = table.to_numpy() if hasattr(table, "to_numpy") else table  # a data frame iterates over its names
         rows = [np.asarray(own, dtype=np.float64) for own in table]
     except (TypeError, ValueError) as error:
         raise DataError(f"{what}: expected an array with one number a part for each instance: {error}") from None
@@ -88,7 +82,9 @@ def flat_numbers(given: Any, sizes: Integers, what: str) -> Floats:
     for i, row in enumerate(rows):
         if row.shape != (sizes[i],):
             raise DataError(f"sample {i}: expected {sizes[i]} {what}, one a part, got an array of shape {row.shape}")
-    return np.concatenate([np.empty(0), *rows])
+    flat, offsets = np.concatenate([np.empty(0), *rows]), ends_of(sizes)
+    check_finite(flat, offsets)
+    return PartScores(oracle, shapes, offsets, -flat if values is None else flat)
 
 
 def regrets(truth: PartScores, decisions: tuple[Labels, Integers]) -> Regrets:

@@ -137,8 +137,7 @@ class Run(Training[Options]):
 
 
 def _relations(model: DependencyParser) -> list[str]:
-    labels: list[str] = [] if model.relations_ is None else model.relations_.classes_.tolist()
-    return labels
+    return [] if model.relations_ is None else model.relations_.classes_.tolist()
 
 
 def _reading(options: Options) -> Reading:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from structpred.cli.kinds.structures import ORACLE, READER, required
+from structpred.cli.kinds.structures import ORACLE, READER, Structures, required
 from structpred.cli.rooms import Room
 from structpred.cli.training_options import TrainingOptions, option
 
@@ -40,11 +40,7 @@ class DecisionModels(Room):
     summary = "Train a model of costs for the sake of decisions."
     plural = "decision models"
     estimators = ("DecisionModel",)
-    options: ClassVar = {
-        "train": Options.own(),
-        **{command: [ORACLE, READER] for command in ("predict", "evaluate", "explain", "report")},
-        "inspect": [ORACLE],
-    }
+    options: ClassVar = {**Structures.options, "train": Options.own()}
     refuses: ClassVar = {
         "train": (
             "trainer", "surrogate", "loss", "regulariser", "signs", "dev", "patience", "checkpoint", "resume", "n_jobs",

@@ -107,7 +107,17 @@ def read_data(
 def parse_data(text: str, name: str, reader: Reader, folds: Sequence[int] | None = None, word: int | None = None) -> Data:
     """As `read_data`, for text that was read already; name: for messages."""
     if reader.format == "ocr":
-        return _read_ocr(text, name, folds)
+        words = parse_ocr(text, name)
+        ids = np.array([line.split("\t", 1)[0] for line in split_lines(text)])
+        if folds is not None:
+            chosen = np.isin(words.folds, folds)
+            if not chosen.any():
+                known = ", ".join(map(str, np.unique(words.folds).tolist()))
+                raise DataError(
+                    f"{words.name}: no word is in the chosen folds {', '.join(map(str, folds))}; the file has {known}"
+                )
+            words = words.select(chosen)
+        return Data(words, words.letters, len(words), words.n_letters, ids[words.lines - 1].tolist())
     if reader.format == "crfsuite":
         items = parse_crfsuite(text, name)
         if not items.attributes:
@@ -210,18 +220,6 @@ def _sound_text(path: str, reader: Reader, encoding: str) -> str:
         raise DataError(f"{name}: expected at least one sequence without an error, got none; the first error: {place}")
     log.warning("%s: %d of %d sequences with errors left out; first: %s", name, left, n, place)
     return "\n".join("" if number in broken else line for number, line in enumerate(lines, 1))
-
-
-def _read_ocr(text: str, name: str, folds: Sequence[int] | None) -> Data:
-    words = parse_ocr(text, name)
-    ids = np.array([line.split("\t", 1)[0] for line in split_lines(text)])
-    if folds is not None:
-        chosen = np.isin(words.folds, folds)
-        if not chosen.any():
-            known = ", ".join(map(str, np.unique(words.folds).tolist()))
-            raise DataError(f"{words.name}: no word is in the chosen folds {', '.join(map(str, folds))}; the file has {known}")
-        words = words.select(chosen)
-    return Data(words, words.letters, len(words), words.n_letters, ids[words.lines - 1].tolist())
 
 
 def tokens_of(data: Data) -> list[list[str]]:

@@ -29,7 +29,15 @@ def completed(values: Mapping[str, Any], data: str) -> dict[str, Any]:
         return found
     format, column = values["format"], values["label_column"]
     lines = first_lines(data, values["encoding"])
-    seen = _seen(lines, source_name(data), format)
+    if format == "auto":
+        seen = detect_format(lines, source_name(data))
+        if seen.format not in (*ROW_FORMATS, "crfsuite", "ocr"):
+            expected = "expected sequences with labels"
+            raise DataError(f"{source_name(data)}: {expected}, got the format {seen.format}{looks_like(lines)}")
+    else:
+        widths = Counter(len(line.split()) for line in lines if line.strip())
+        width = ROW_FORMATS[format] or max(widths, key=lambda n: widths[n], default=1) if format in ROW_FORMATS else None
+        seen = Detected(format, "as named", width)
     labels = seen.labels(lines, column)
     labels.pop(values.get("missing", "_"), None)
     phrases = scheme_of(labels.items(), ()) in _SCORED
@@ -43,18 +51,6 @@ def completed(values: Mapping[str, Any], data: str) -> dict[str, Any]:
         template = f"; templates {found['template']}" if found["template"] else ""
         log.info("%s: format %s: %s%s%s", source_name(data), seen.format, seen.seen, scheme, template)
     return found
-
-
-def _seen(lines: list[str], name: str, format: str) -> Detected:
-    """The format, found out if it is "auto"; the number of columns in any case."""
-    if format == "auto":
-        seen = detect_format(lines, name)
-        if seen.format not in (*ROW_FORMATS, "crfsuite", "ocr"):
-            raise DataError(f"{name}: expected sequences with labels, got the format {seen.format}{looks_like(lines)}")
-        return seen
-    widths = Counter(len(line.split()) for line in lines if line.strip())
-    width = ROW_FORMATS[format] or max(widths, key=lambda n: widths[n], default=1) if format in ROW_FORMATS else None
-    return Detected(format, "as named", width)
 
 
 def _template(width: int | None, label_column: int, phrases: bool, labels: Counter[str]) -> str | None:

@@ -245,6 +245,10 @@ def page(model: ChainLabeler, asked: Asked, about: "About") -> str:
     if (rules := resolve_constraints(model.constraints)) is not None:
         follow, first, last = rules.tables(model.classes_.tolist())
         edges, start, stop = (np.where(may, w, -np.inf) for may, w in ((follow, edges), (first, start), (last, stop)))
+    images: list[tuple[str, Any]] = []
+    if (getattr(model, "reader_", None) or {}).get("format") == "ocr" and model.n_features_in_ == N_PIXELS:
+        table = model.emissions_
+        images = [(str(label), table[:, k].reshape(-1, 8)) for k, label in enumerate(model.classes_.tolist())]
     contents = Contents(
         title=about.title,
         facts=[*about.facts, ("labels", str(len(model.classes_)))],
@@ -253,20 +257,11 @@ def page(model: ChainLabeler, asked: Asked, about: "About") -> str:
         transitions=edges,
         start=start,
         stop=stop,
-        templates=_pixel_weights(model),
+        templates=images,
         weights=[Weights(str(entry.label), entry.positive, entry.negative) for entry in found.labels],
         **about_data,
     )
     return page_of(contents)
-
-
-def _pixel_weights(model: ChainLabeler) -> list[tuple[str, Any]]:
-    """The weights of each label as an image, for OCR data; nothing for other features."""
-    known: dict[str, Any] = getattr(model, "reader_", None) or {}
-    if known.get("format") != "ocr" or model.n_features_in_ != N_PIXELS:
-        return []
-    table = model.emissions_
-    return [(str(label), table[:, k].reshape(-1, 8)) for k, label in enumerate(model.classes_.tolist())]
 
 
 def _about_data(model: ChainLabeler, read: Data, asked: Asked) -> dict[str, Any]:

@@ -5,6 +5,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -104,7 +105,7 @@ class Run(Training[Options]):
         options = self.options
         return ChainLabeler(
             fit_intercept=options.fit_intercept,
-            dev_metric=None if options.dev_metric == "token_accuracy" else _f1,
+            dev_metric=None if options.dev_metric == "token_accuracy" else partial(sequence_score, figure="f1"),
             constraints=options.constraints,
             missing=options.missing or None,
             n_jobs=options.n_jobs,
@@ -166,7 +167,3 @@ def _check_templates(templates: Sequence[Template], reader: Reader) -> None:
                 f"--template {reader.template}: {template.name!r} reads column {reader.label_column}, which holds the labels; "
                 f"the data have {reader.n_columns} columns, numbered from 0"
             )
-
-
-def _f1(gold: Sequence[Any], predicted: Sequence[Any]) -> float:
-    return sequence_score(gold, predicted, figure="f1")

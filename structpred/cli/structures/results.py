@@ -18,7 +18,6 @@ from structpred.text.markup import Html
 if TYPE_CHECKING:
     from structpred.distributed import Shards
     from structpred.report.contents import About
-    from structpred.report.example_views import Output
 
 _MOST_REASONS = 20
 
@@ -87,7 +86,7 @@ def learnt(model: StructuredPredictor, asked: Asked) -> Learnt:
 
 def page(model: StructuredPredictor, asked: Asked, about: "About") -> str:
     """Scores with DATA, certificate and training, the worst outputs and why, the strongest features."""
-    from structpred.report.example_views import worst_outputs
+    from structpred.report.example_views import Output, worst_outputs
     from structpred.report.layout import headline, two_lists
     from structpred.report.page import model_page
 
@@ -98,22 +97,13 @@ def page(model: StructuredPredictor, asked: Asked, about: "About") -> str:
         predicted = model.predict(X)
         found = _judged_outputs(model, X, y, predicted)
         scores = headline(f"{asked.data}: {found.figures['n']} instances.", found.main)
-        worst = _worst(model, X, y, predicted, asked.examples)
+        # the outputs with most wrong labels, with what makes their score higher than that of the truth
+        pairs = [(np.asarray(truth).tolist(), labels.tolist()) for truth, labels in zip(y, predicted, strict=True)]
+        wrong = [sum(a != b for a, b in zip_longest(truth, labels)) for truth, labels in pairs]
+        for i in [i for i in np.argsort(-np.array(wrong), kind="stable").tolist() if wrong[i]][: asked.examples]:
+            why = model.explain(X[i], against=y[i])
+            gold, given = ([str(label) for label in labels] for labels in pairs[i])
+            reasons = [(f"{c.feature}, {c.label}", c.score) for c in why.strongest(_MOST_REASONS)]
+            worst.append(Output(f"instance {i}", gold, given, wrong[i], why.score, reasons))
     strongest = two_lists(("raise the score", weights.positive), ("lower it", weights.negative))
     return model_page(about, ("Scores", scores), ("Worst outputs", worst_outputs(worst)), ("Strongest features", strongest))
-
-
-def _worst(model: StructuredPredictor, X: list[Any], y: Any, predicted: Sequence[Labels], n: int) -> list["Output"]:
-    """The n outputs with most wrong labels, with what makes their score higher than that of the truth."""
-    from structpred.report.example_views import Output
-
-    pairs = [(np.asarray(truth).tolist(), labels.tolist()) for truth, labels in zip(y, predicted, strict=True)]
-    wrong = [sum(a != b for a, b in zip_longest(truth, found)) for truth, found in pairs]
-    chosen = [i for i in np.argsort(-np.array(wrong), kind="stable").tolist() if wrong[i]][:n]
-    outputs = []
-    for i in chosen:
-        why = model.explain(X[i], against=y[i])
-        gold, found = ([str(label) for label in labels] for labels in pairs[i])
-        reasons = [(f"{c.feature}, {c.label}", c.score) for c in why.strongest(_MOST_REASONS)]
-        outputs.append(Output(f"instance {i}", gold, found, wrong[i], why.score, reasons))
-    return outputs

@@ -107,17 +107,7 @@ class LabelSetPredictor:
         return label_sets(self._predicted(read.rows).tolist(), self.names)
 
     def _predicted(self, rows: Rows) -> Ints:
-        rows = self._scaled(rows)
-        n = len(rows.indptr) - 1
-        size = min(_EXAMPLES, max(_OUTPUTS >> len(self.names), 1)) if self.settings["inference"] == "enumeration" else _EXAMPLES
-        out = np.zeros((n, len(self.names)), np.int64)
-        for k in range(0, n, size):
-            chosen = np.arange(k, min(k + size, n))
-            out[chosen] = self.decode(row_sums(self.table, rows, chosen).reshape(len(chosen), -1, 2))
-        return out
-
-    def _scaled(self, rows: Rows) -> Rows:
-        """With the scale of training and the constant feature."""
+        # with the scale of training and the constant feature
         ids, values = rows.ids, np.ones(len(rows.ids)) if rows.values is None else rows.values
         if "shift" in self.arrays:
             dense = np.zeros((len(rows.indptr) - 1, self.settings["n_features"]))
@@ -129,7 +119,14 @@ class LabelSetPredictor:
         counts, ends = np.diff(rows.indptr), rows.indptr[1:]
         if bias := self.settings["bias"]:
             counts, ids, values = counts + 1, np.insert(ids, ends, self.settings["n_features"]), np.insert(values, ends, bias)
-        return Rows(ends_of(counts), ids, values)
+        rows = Rows(ends_of(counts), ids, values)
+        n = len(rows.indptr) - 1
+        size = min(_EXAMPLES, max(_OUTPUTS >> len(self.names), 1)) if self.settings["inference"] == "enumeration" else _EXAMPLES
+        out = np.zeros((n, len(self.names)), np.int64)
+        for k in range(0, n, size):
+            chosen = np.arange(k, min(k + size, n))
+            out[chosen] = self.decode(row_sums(self.table, rows, chosen).reshape(len(chosen), -1, 2))
+        return out
 
     def _of_tree(self, scores: Floats) -> Ints:
         """Max-product on a forest: children before parents; ties go to the state off."""

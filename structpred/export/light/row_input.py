@@ -58,15 +58,12 @@ class Input:
         if corpus.n_columns < settings["n_columns"]:
             raise PredictorError(f"{name}: expected at least {settings['n_columns']} columns, got {corpus.n_columns}")
         if not widths or corpus.n_columns == widths[0]:
-            self._refuse_running_text(corpus.column(settings["label_column"]), corpus.where(0))
+            labels = corpus.column(settings["label_column"])  # a placeholder there is not looked at
+            found = set(labels)
+            words = all(len(label) > 1 and any(map(str.isalnum, label)) for label in found)
+            if words and found.isdisjoint(map(str, settings["labels"])) and (len(found) > 1 or len(labels) == 1):
+                raise PredictorError(
+                    f"{corpus.where(0)}: expected one token per line, got {min(found)!r} as a label, which the model does not "
+                    "have: is this running text?"
+                )
         return format_columns(corpus, corpus.nested(decode(self._rows(corpus), corpus.offsets)))
-
-    def _refuse_running_text(self, labels: Sequence[str], where: str) -> None:
-        """PredictorError where the column of the labels holds words; a placeholder there is not looked at."""
-        found = set(labels)
-        words = all(len(label) > 1 and any(map(str.isalnum, label)) for label in found)
-        if words and found.isdisjoint(map(str, self.settings["labels"])) and (len(found) > 1 or len(labels) == 1):
-            raise PredictorError(
-                f"{where}: expected one token per line, got {min(found)!r} as a label, which the model does not have: "
-                "is this running text?"
-            )

@@ -67,7 +67,10 @@ def _ids(
     applies = reading.where(template.at)
     missing = np.zeros(len(crc), np.bool_) if applies is None else ~applies
     for j, (atom, piece) in enumerate(zip(template.atoms, rest, strict=True)):
-        values = strings[atom.column, atom.transform].followed_by(piece)
+        values = strings[atom.column, atom.transform]
+        if piece:  # behind each string
+            moved = shifted(values.crc, np.full(len(values.crc), len(piece)))
+            values = _Strings(moved ^ np.uint32(zlib.crc32(piece)), values.length + len(piece))
         codes = reading.at(atom.column, atom.offset, atom.transform, template.pad)
         missing = missing | (codes < 0)
         if j == 0:  # all tokens begin alike: the distinct strings are enough
@@ -91,13 +94,6 @@ class _Strings:
         outside = [f"_B{sign}{k}" for sign in "-+" for k in range(1, padding + 1)]
         texts = [entry.encode("utf-8", "surrogatepass") for entry in (*entries, *outside, "")]
         return cls(np.array(list(map(zlib.crc32, texts)), np.uint32), np.array(list(map(len, texts)), np.int64))
-
-    def followed_by(self, piece: bytes) -> "_Strings":
-        """Of each string and one more behind it."""
-        if not piece:
-            return self
-        moved = shifted(self.crc, np.full(len(self.crc), len(piece)))
-        return _Strings(moved ^ np.uint32(zlib.crc32(piece)), self.length + len(piece))
 
 
 def shifted(crc: Checksums, length: Integers) -> Checksums:

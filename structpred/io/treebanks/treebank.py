@@ -171,7 +171,10 @@ class Treebank(Ragged):
             if not isinstance(tree, Tree):
                 raise DataError(f"sample {i}: expected a Tree, got {type(tree).__name__}")
             _check_sample(i, sentence, tree, check_heads=trees is not None)
-            blocks.append(_lines_of(sentence, tree))
+            relations = ["_"] * len(sentence.forms) if tree.labels is None else tree.labels
+            own = [str(head) if head >= 0 else "_" for head in np.asarray(tree.heads).tolist()]
+            rows = zip(*sentence, own, relations, strict=True)
+            blocks.append("".join(["\t".join((str(k), *row)) + "\t_\t_\n" for k, row in enumerate(rows, 1)] + ["\n"]).encode())
         lengths = [len(sentence.forms) for sentence in sentences]
         offsets = ends_of(np.array(lengths, np.int64))
         bounds = ends_of(np.array(list(map(len, blocks)), np.int64))
@@ -212,13 +215,6 @@ def _closed(block: bytes) -> bytes:
 
 def _flat(lists: Iterable[Sequence[str]]) -> list[str]:
     return [entry for one in lists for entry in one]
-
-
-def _lines_of(sentence: Sentence, tree: Tree) -> bytes:
-    labels = ["_"] * len(sentence.forms) if tree.labels is None else tree.labels
-    heads = [str(head) if head >= 0 else "_" for head in np.asarray(tree.heads).tolist()]
-    rows = zip(*sentence, heads, labels, strict=True)
-    return "".join(["\t".join((str(k), *row)) + "\t_\t_\n" for k, row in enumerate(rows, 1)] + ["\n"]).encode()
 
 
 def _check_sample(i: int, sentence: Sentence, tree: Tree, check_heads: bool) -> None:

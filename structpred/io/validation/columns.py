@@ -147,27 +147,23 @@ def validate(
 
 def warn(scans: list[Scan], rare: int, max_length: int, scheme: str | None, collect: "Collector") -> list[FileSummary]:
     """Collect the warnings on a file, and on the held-out data that may follow; returns their sizes."""
+    files = []
     for one in scans:
+        tokens = one.tokens
+        names, counts = map(tokens.label_names.__getitem__, ints(tokens.by_name)), tokens.label_counts[tokens.by_name]
+        longest = int(tokens.lengths.max(initial=0))
+        labels = dict(zip(names, ints(counts), strict=True)) if tokens.excess is None else None
+        files.append(FileSummary(one.name, len(tokens), len(tokens.lines), one.n_columns, longest, labels))
         _shape(one, max_length, collect)
         _repeats(one, collect)
         if one.tokens.excess is not None:
             summary = f"files with more than {MOST_LABELS:,} different labels, which are not looked at: is another column meant?"
             collect.add(WARNING, "labels", summary, f"{one.name}:{one.tokens.excess}: label number {MOST_LABELS + 1:,}")
-    files = [_summary_of(one) for one in scans]
     _label_warnings(scans[0], rare, scheme, collect)
     for dev in scans[1:]:
         _unseen(dev, files[0].labels, collect)
         _leaks(scans[0], dev, collect)
     return files
-
-
-def _summary_of(scan: Scan) -> FileSummary:
-    """The size of a file."""
-    tokens = scan.tokens
-    names, counts = map(tokens.label_names.__getitem__, ints(tokens.by_name)), tokens.label_counts[tokens.by_name]
-    longest = int(tokens.lengths.max(initial=0))
-    labels = dict(zip(names, ints(counts), strict=True)) if tokens.excess is None else None
-    return FileSummary(scan.name, len(tokens), len(tokens.lines), scan.n_columns, longest, labels)
 
 
 class Collector:

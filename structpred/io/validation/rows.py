@@ -127,10 +127,17 @@ class Rows:
         self.labels = LabelCodes()
         for number, text in lines.pieces():
             here = slice(number - 1, number + text.count("\n"))
-            found, rest = self._taken_apart(text, kinds[here])
+            found, rest, own = list[str](), list[str](), kinds[here]
+            for k, line in enumerate(text.split("\n")):
+                row = self._row(line) if own[k] == GOOD else int(own[k])
+                if isinstance(row, int):
+                    own[k] = row
+                else:
+                    found.append(row[0])
+                    rest.append(row[1])
             if any(rest):  # else all are the hash of nothing, 0
                 self.bare = False
-                self.hashes[here][kinds[here] == GOOD] = np.fromiter(map(hash, rest), np.int64, len(rest))
+                self.hashes[here][own == GOOD] = np.fromiter(map(hash, rest), np.int64, len(rest))
             self.labels.extend(found)
         excess = self.labels.excess
         self.excess = None if excess is None else int(np.flatnonzero(kinds == GOOD)[excess]) + 1
@@ -139,18 +146,6 @@ class Rows:
         """All but the label of the good row in this line."""
         row = self._row(self.lines.text(number))
         return "" if isinstance(row, int) else row[1]
-
-    def _taken_apart(self, text: str, kinds: npt.NDArray[np.uint8]) -> tuple[list[str], list[str]]:
-        """The labels and the contents of good rows; the kinds of the others are noted."""
-        labels, contents = list[str](), list[str]()
-        for k, line in enumerate(text.split("\n")):
-            row = self._row(line) if kinds[k] == GOOD else int(kinds[k])
-            if isinstance(row, int):
-                kinds[k] = row
-            else:
-                labels.append(row[0])
-                contents.append(row[1])
-        return labels, contents
 
     def _row(self, line: str) -> tuple[str, str] | int:
         """(label, everything else) of a good row; of another line what it is."""

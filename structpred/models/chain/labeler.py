@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from structpred.models.explanations import Explanation
 
 _groups = later("structpred.models.groups")
-_explain = later("structpred.models.chain.inspection")
 _inspection = later("structpred.models.chain.inspection")
 _online = later("structpred.models.chain.online")
 _templates = later("structpred.io.templates.featurizer")
@@ -363,7 +362,7 @@ class ChainLabeler(StructuredEstimator):
         against: another label sequence, or "runner-up" (the best other one): only what differs, as differences.
         """
         self._check_fitted()
-        found: Explanation = _explain().explain(self, x, labels, against)
+        found: Explanation = _inspection().explain(self, x, labels, against)
         return found
 
     def top_features(self, n: int = 20, *, label: Any = None) -> "Inspection":

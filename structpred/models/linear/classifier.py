@@ -199,8 +199,7 @@ class LinearClassifier(OfClasses, LinearEstimator):
         scores = self._scores(X) + self.intercept_
         if self.multi_label_:
             return (scores > 0.0).astype(np.int64)
-        found: npt.NDArray[Any] = self.classes_[_decided(scores)]
-        return found
+        return self.classes_[_decided(scores)]
 
     @available_if(lambda model: isinstance(model._trainer_and_surrogate()[1], Logistic | Softmax))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Floats:

@@ -140,8 +140,7 @@ def kept_heads(pruner: Any, data: AttributedSentences, rules: FixedParts | None,
 def filled_heads(treebank: Treebank) -> Integers:
     """The heads, with the word before in the place of missing ones: an arc to it crosses no other."""
     place = np.arange(treebank.n_words) - np.repeat(treebank.offsets[:-1], treebank.lengths)
-    found: Integers = np.where(treebank.heads < 0, place, treebank.heads)
-    return found
+    return np.where(treebank.heads < 0, place, treebank.heads)
 
 
 def not_projective(treebank: Treebank, crossing: npt.NDArray[np.uint8], single_root: bool) -> npt.NDArray[np.bool_]:
