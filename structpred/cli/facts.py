@@ -96,11 +96,6 @@ def _name(saved: Any) -> str:
     return str(saved["class"] if isinstance(saved, dict) else saved or "")
 
 
-def without_certificate(pairs: Pairs) -> Pairs:
-    """The pairs for a page, which shows the certificates by themselves."""
-    return [pair for pair in pairs if not pair[0].startswith(CERTIFICATE)]
-
-
 def _held_out(history: "Sequence[Record]") -> Pairs:
     """The best score on held-out data; nothing where there were no such data."""
     scores = [(score, row["passes"]) for row in history if (score := row.get("dev_score")) is not None]

@@ -75,9 +75,10 @@ class Room(Kind):
 
     def page(self, model: Any, asked: Asked) -> str:
         """Facts and certificate; with data scores and errors; what was learnt."""
-        from structpred.cli.facts import model_facts, without_certificate
+        from structpred.cli.facts import CERTIFICATE, model_facts
         from structpred.report.contents import About, Stage
 
         work, header = self._work("results"), model_facts(asked.model)
-        facts = without_certificate(work.facts(model, header))
+        # a page shows the certificates by themselves
+        facts = [pair for pair in work.facts(model, header) if not pair[0].startswith(CERTIFICATE)]
         return str(work.page(model, asked, About(asked.title or asked.model, facts, [Stage(model.certificate_, model.history_)])))

@@ -29,7 +29,7 @@ from structpred.task.inference import Inference
 from structpred.task.score_consistency import FREE, checked_product, kernels
 from structpred.task.steps import CompiledUpdates, Step, Terms
 from structpred.task.task_checks import checked_bound, doubtful, refuse_contradiction, refuse_marginals
-from structpred.task.terms import running_sum, summed, summed_losses, summed_squares
+from structpred.task.terms import running_sum, summed, summed_squares
 
 
 class PlainSteps:
@@ -115,7 +115,12 @@ class PlainSteps:
 
     def log_losses(self, w: Vector, shares: Floats) -> tuple[Floats, Floats]:
         """-log p(y_i | x_i) of every instance, and the dense gradient of their sum weighed by `shares`."""
-        return summed_losses(self.features.dim, shares, lambda i: self.soft(w, i))
+        values, gradient = np.empty(len(shares)), np.zeros(self.features.dim)
+        for i, share in enumerate(shares):
+            found = self.soft(w, i)
+            values[i] = found.violation
+            gradient[found.difference.indices] -= share * found.difference.values
+        return values, gradient
 
     def squared_gradients(self, w: Vector, shares: Floats) -> Floats:
         """sum_i shares_i g_i^2, g_i the gradient of -log p(y_i | x_i), squared weight by weight: dense, float64."""

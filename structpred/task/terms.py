@@ -99,19 +99,6 @@ def one_run(rows: npt.ArrayLike, n: int) -> range | None:
     return range(int(at[0]), int(at[-1]) + 1) if (np.diff(at) == 1).all() else None
 
 
-def summed_blocks(
-    size: tuple[int, int], rows: range, shares: npt.ArrayLike | None, blocks: Iterable[Block], loss_weight: float, n_jobs: int
-) -> Terms:
-    """What `summed` gives for neighbours, from their blocks, in order: the same additions, one after the other."""
-    weights, difference, total = checked_shares(shares, len(rows)), np.zeros(size[1]), 0.0
-    losses, violations, bounds = np.empty((3, len(rows)))
-    for block, here in added(difference, blocks, weights, rows.start, n_jobs):
-        losses[here], violations[here], bounds[here] = block.losses, block.violations, block.bounds
-    for share, loss in zip(weights.tolist(), losses.tolist(), strict=True):
-        total += share * (loss_weight * loss)
-    return Terms(difference, total, losses, violations, bounds)
-
-
 def added(out: Floats, blocks: Iterable[Block], coefs: Floats, start: int, n_jobs: int) -> Iterator[tuple[Block, slice]]:
     """Each block, once its differences times `coefs` have been added to `out`, and the place of its instances in `coefs`.
 
@@ -142,16 +129,6 @@ def _add(out: Floats, blocks: Sequence[Block], coefs: Sequence[Floats], n_jobs: 
 def running_sum(values: npt.NDArray[np.float64]) -> float:
     """The sum in order, one after the other, as compiled loops add it (numpy adds pairwise)."""
     return float(np.add.accumulate(values)[-1]) if len(values) else 0.0
-
-
-def summed_losses(dim: int, shares: Floats, step: Callable[[int], Step]) -> tuple[Floats, Floats]:
-    """The value of every instance by its step, and the gradient of their sum weighed by `shares`: dense, float64."""
-    values, gradient = np.empty(len(shares)), np.zeros(dim)
-    for i, share in enumerate(shares):
-        found = step(i)
-        values[i] = found.violation
-        gradient[found.difference.indices] -= share * found.difference.values
-    return values, gradient
 
 
 def summed_squares(dim: int, shares: Floats, step: Callable[[int], Step]) -> Floats:

@@ -5,7 +5,6 @@ What a search has found is data, and a table.
 """
 
 import itertools
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
@@ -73,12 +72,6 @@ def fold_members(n: int, n_folds: int, seed: int) -> list[Integers]:
         raise ParameterError(f"expected 2 folds or more, and at most as many as samples ({n}), got {n_folds!r}")
     drawn = np.random.default_rng(seed).permutation(n)
     return [np.sort(drawn[fold::n_folds]) for fold in range(n_folds)]
-
-
-def mean_curve(curves: Sequence[Sequence[float]], passes: int) -> list[float]:
-    """The mean over the folds after each of the first passes; a run that ended early keeps its last score."""
-    n = min(passes, max(map(len, curves)))
-    return [math.fsum(curve[min(p, len(curve) - 1)] for curve in curves) / len(curves) for p in range(n)]
 
 
 @dataclass(frozen=True)

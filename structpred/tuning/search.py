@@ -2,6 +2,7 @@
 
 import hashlib
 import logging
+import math
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ from structpred.runtime.threads import checked_jobs
 from structpred.storage import strict_json
 from structpred.trainers.running.checkpoints import remove_checkpoint
 from structpred.tuning.folder import Folder, Known, opened
-from structpred.tuning.halving import Rung, Setting, Trial, Tuned, described, mean_curve, plain
+from structpred.tuning.halving import Rung, Setting, Trial, Tuned, described, plain
 from structpred.tuning.workers import Job, Work, Workers
 
 log = logging.getLogger("structpred.tuning")
@@ -115,7 +116,10 @@ class Search:
         known = [state.known[i, fold] for fold in range(self.n_folds)]
         if any(one.error is not None and one.passes <= passes for one in known):
             return []
-        return mean_curve([one.scores for one in known], passes)
+        # a run that ended early keeps its last score
+        curves = [one.scores for one in known]
+        n = min(passes, max(map(len, curves)))
+        return [math.fsum(curve[min(p, len(curve) - 1)] for curve in curves) / len(curves) for p in range(n)]
 
     def _forget(self, state: Folder, i: int) -> None:
         """Remove the checkpoints of a setting that does not go on."""

@@ -108,7 +108,7 @@ class Run(Training[Options]):
             "dev": None if scores is None else {"rules": scores.rules, "uas": scores.uas, "las": scores.las},
             "templates": len(model.templates_),
             "n_weights": len(model.coef_),
-            "labels": _relations(model),
+            "labels": [] if model.relations_ is None else model.relations_.classes_.tolist(),
         }
 
     def tell(self, model: DependencyParser) -> None:
@@ -133,11 +133,8 @@ class Run(Training[Options]):
     def shape(self, model: DependencyParser) -> str:
         """Templates, weights and relations."""
         weights = f"{len(model.coef_)} weights ({np.count_nonzero(model.coef_)} not zero)"
-        return f"{len(model.templates_)} templates, {weights}, {len(_relations(model))} relations"
-
-
-def _relations(model: DependencyParser) -> list[str]:
-    return [] if model.relations_ is None else model.relations_.classes_.tolist()
+        n_relations = 0 if model.relations_ is None else len(model.relations_.classes_)
+        return f"{len(model.templates_)} templates, {weights}, {n_relations} relations"
 
 
 def _reading(options: Options) -> Reading:

@@ -161,7 +161,6 @@ class LinearClassifier(OfClasses, LinearEstimator):
         results = self._results(makers, scorer, outputs=classes.tolist() if n_outputs > 1 else ())
         self.multi_label_ = multi_label
         self._keep_results(results, classes, n_outputs, constant, one_run=not multi_label)
-        self._stop_if_interrupted()
         return self
 
     def _one_of_many(self, rows: Any, codes: Integers, weights: Floats, constant: float, n_classes: int) -> Task:
@@ -310,7 +309,6 @@ class LinearOrdinal(OfClasses, LinearEstimator):
         make = partial(LinearTask, every, signs, sample_weight=np.tile(weights, n_thresholds))
         results = self._results([make], offsets=_threshold_names(n_thresholds))
         self._keep_results(results, classes, 1, scaling, one_run=True)
-        self._stop_if_interrupted()
         return self
 
     def predict_scores(self, X: Any) -> Floats:

@@ -186,6 +186,7 @@ class LinearEstimator(StructuredEstimator):
             self.classes_ = classes
         d = self.n_features_in_
         self._set_table(np.hstack([table[:, :d], constant * table[:, d:]]))
+        self._stop_if_interrupted()
 
     def _set_table(self, table: Floats) -> None:
         """Set coef_ and what stands after it from rows of weights, one per output."""

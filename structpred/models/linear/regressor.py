@@ -73,7 +73,6 @@ class LinearRegressor(RegressorMixin, LinearEstimator):  # type: ignore[misc]
         weights = self._sample_weights(sample_weight, rows)
         results = self._results([lambda: RegressionTask(rows, y, sample_weight=weights, intercept=constant)])
         self._keep_results(results, None, 1, constant, one_run=True)
-        self._stop_if_interrupted()
         return self
 
     def predict(self, X: Any) -> Floats:

@@ -78,12 +78,6 @@ def template_header(parser: Any) -> dict[str, Any]:
     return shown | ({"seeds": seeds} if seeds else {})
 
 
-def given_settings(head: dict[str, Any], templates: Sequence[ArcTemplate]) -> dict[str, Any]:
-    """projective, templates and attributes as they were set; for older files what they came to."""
-    old = {"projective": head["projective"], "templates": [str(template) for template in templates], "attributes": None}
-    return head["given"] or old
-
-
 def drop_templates(parser: Any, names: Collection[str]) -> None:
     """Take the templates of these groups, whose weights are zero, out of a parser; ParameterError where none would be left.
 

@@ -34,7 +34,6 @@ from structpred.models.parser.arcs import (
 from structpred.models.parser.bundles import (
     PARSER,
     drop_templates,
-    given_settings,
     relations_from_bundle,
     relations_to_bundle,
     template_header,
@@ -178,7 +177,9 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         """A parser without what its pruning model and its relations add."""
         model = restored(cls, head)
         model.templates_ = usable_templates(head["templates"], model.featurizer_, head["seeds"])
-        vars(model).update(given_settings(head, model.templates_))
+        # older files do not hold these settings: what they came to
+        old = {"projective": head["projective"], "templates": [str(one) for one in model.templates_], "attributes": None}
+        vars(model).update(head["given"] or old)
         if len(model.bits_) != len(model.templates_):
             raise ValueError(f"{len(model.templates_)} templates, but bits for {len(model.bits_)}")
         restore_weights(model, arrays, sum(1 << b for b in model.bits_) + 2 * model.featurizer_.n_tags**3)

@@ -97,10 +97,6 @@ class RelationFeatures:
         """How often each hash occurs."""
         return np.bincount(self._hashed(data, heads).ravel(), minlength=1 << _SLOT_BITS)
 
-    def known_from(self, counts: npt.NDArray[np.int64]) -> "RelationFeatures":
-        """With those of these counts."""
-        return RelationFeatures(self.templates, np.flatnonzero(counts >= self.min_count).astype(np.int32), self.min_count)
-
     def transform(self, data: AttributedSentences, heads: npt.NDArray[np.int64], n_jobs: int = 1) -> PackedSequences:
         """The features of the arcs (heads[t], t), one position per word; the same for any number of threads."""
         from structpred.features._arc_kernels import pack_known

@@ -367,7 +367,8 @@ class RelationSharding(Sharding):
         counts = np.zeros(8 * scans[0].seen.shape[1], np.int64)
         for scan in scans:  # a shard counts no further than is asked for
             counts += np.unpackbits(scan.seen, axis=1).sum(axis=0, dtype=np.min_scalar_type(len(scan.seen)))
-        features = features.known_from(counts)
+        slots = np.flatnonzero(counts >= features.min_count).astype(np.int32)
+        features = RelationFeatures(features.templates, slots, features.min_count)
         encoder, input_ = LabelEncoder.fit([scan.labels for scan in scans]), NumericInput(max(len(features.slots), 1))
         return RelationPlan(features, ChainPlan(input_, encoder))
 

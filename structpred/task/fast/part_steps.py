@@ -28,7 +28,7 @@ from structpred.task.plain_steps import PlainSteps
 from structpred.task.score_consistency import DRIFT, FREE, kernels, refuse_inconsistent
 from structpred.task.steps import Terms
 from structpred.task.task_checks import checked_bound, doubtful
-from structpred.task.terms import Block, added, one_run, summed_blocks
+from structpred.task.terms import Block, added, checked_shares, one_run
 
 #: what must be as it was written for compiled calls to replace it
 _FEATURES, _ORACLE = ("adjoint", "n_parts"), ("parts", "n_parts")
@@ -74,7 +74,14 @@ class PartSteps(PlainSteps):
         if (run := one_run(rows, len(self.inference))) is None:
             return super().terms(w, rows, shares, loss_weight)
         blocks = self._on_threads(partial(self._block, w, loss_weight), run.start, run.stop)
-        return summed_blocks((len(self.inference), self.features.dim), run, shares, blocks, loss_weight, self.inference.n_jobs)
+        # the additions of `summed`, one after the other
+        weights, difference, total = checked_shares(shares, len(run)), np.zeros(self.features.dim), 0.0
+        losses, violations, bounds = np.empty((3, len(run)))
+        for block, here in added(difference, blocks, weights, run.start, self.inference.n_jobs):
+            losses[here], violations[here], bounds[here] = block.losses, block.violations, block.bounds
+        for share, loss in zip(weights.tolist(), losses.tolist(), strict=True):
+            total += share * (loss_weight * loss)
+        return Terms(difference, total, losses, violations, bounds)
 
     def violations(self, w: Vector, loss_weight: float) -> Floats:
         """The bound on the violation of each instance."""
