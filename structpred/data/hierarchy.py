@@ -35,7 +35,14 @@ class LabelHierarchy:
             raise DataError(f"a hierarchy of {n} labels got {len(names)} names")
         self.n, self.edges = int(n), pairs.astype(np.int64)
         self.names = [str(k) for k in range(n)] if names is None else [str(name) for name in names]
-        self._check()
+        for k, (parent, child) in enumerate(self.edges.tolist()):
+            if not (0 <= parent < self.n and 0 <= child < self.n):
+                raise DataError(f"edge {k} of the hierarchy, ({parent}, {child}), names a label that is missing: 0..{self.n - 1}")
+            if parent == child:
+                raise DataError(f"edge {k} of the hierarchy makes label {self.names[parent]!r} its own parent")
+        if len(np.unique(self.edges, axis=0)) < len(self.edges):
+            raise DataError("an edge of the hierarchy comes more than once")
+        _ = self.order
 
     @classmethod
     def from_parents(cls, parents: npt.ArrayLike, names: Sequence[str] | None = None) -> "LabelHierarchy":
@@ -49,16 +56,6 @@ class LabelHierarchy:
             raise DataError(f"parents must be whole numbers, one per label, -1 for a root; got {above.dtype} {above.shape}")
         children = np.flatnonzero(above != -1)
         return cls(len(above), np.stack((above[children], children), axis=1), names)
-
-    def _check(self) -> None:
-        for k, (parent, child) in enumerate(self.edges.tolist()):
-            if not (0 <= parent < self.n and 0 <= child < self.n):
-                raise DataError(f"edge {k} of the hierarchy, ({parent}, {child}), names a label that is missing: 0..{self.n - 1}")
-            if parent == child:
-                raise DataError(f"edge {k} of the hierarchy makes label {self.names[parent]!r} its own parent")
-        if len(np.unique(self.edges, axis=0)) < len(self.edges):
-            raise DataError("an edge of the hierarchy comes more than once")
-        _ = self.order
 
     @cached_property
     def parents(self) -> list[list[int]]:

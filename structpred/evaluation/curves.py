@@ -97,7 +97,10 @@ def learning_curve(
     """
     from sklearn.base import clone
 
-    _check(fractions, seeds)
+    if not len(fractions) or not all(isinstance(f, int | float) and 0 < f <= 1 for f in fractions):
+        raise ParameterError(f"fractions: expected numbers above 0 and at most 1, got {list(fractions)!r}")
+    if not len(seeds) or len(set(seeds)) < len(seeds) or not all(isinstance(s, int | np.integer) and s >= 0 for s in seeds):
+        raise ParameterError(f"seeds: expected different whole numbers >= 0, at least one, got {list(seeds)!r}")
     n = len(y)
     if not n or len(X) != n:
         raise DataError(f"X has {len(X)} sequences but y has {n}; expected as many, and at least one")
@@ -117,13 +120,6 @@ def learning_curve(
             points.append(CurvePoint(fraction, seed, *sizes, result.token_accuracy, result.sequence_accuracy, result.f1))
             log.info("%d sequences, seed %d: token accuracy %.2f %%", len(chosen), seed, 100 * result.token_accuracy)
     return LearningCurve(points, has_phrases)
-
-
-def _check(fractions: Sequence[float], seeds: Sequence[int]) -> None:
-    if not len(fractions) or not all(isinstance(f, int | float) and 0 < f <= 1 for f in fractions):
-        raise ParameterError(f"fractions: expected numbers above 0 and at most 1, got {list(fractions)!r}")
-    if not len(seeds) or len(set(seeds)) < len(seeds) or not all(isinstance(s, int | np.integer) and s >= 0 for s in seeds):
-        raise ParameterError(f"seeds: expected different whole numbers >= 0, at least one, got {list(seeds)!r}")
 
 
 def _mean(runs: Sequence[CurvePoint], name: str) -> float:

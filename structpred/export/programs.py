@@ -126,7 +126,14 @@ def _inference(model: Model) -> tuple[str, Arrays]:
             f"this {type(model).__name__} cannot be exported: its inference is {type(oracle).__name__}; light programs have that "
             "of up to 16 labels (EnumerationMRF), of pairs without a cycle (TreeMRF), and of paths and leaves in a hierarchy"
         )
-    pairs = _pairs(model)
+    # the scores of pairs of states, which are those of every example, with what is forbidden: (E, 2, 2)
+    size = 4 * len(field.edges)
+    flat = np.zeros(size)
+    if field.tables and size:
+        flat += np.asarray(model.coef_, dtype=np.float64)[-size:]
+    if field.fixed is not None:
+        flat += field.fixed[-size:]
+    pairs = flat.reshape(-1, 2, 2)
     if type(oracle) is TreeMRF:
         plan = tree_plan(field.shape).copy()
         plan[:, 2] -= np.where(plan[:, 2] >= 0, 2 * model.n_labels_, 0)
@@ -134,17 +141,6 @@ def _inference(model: Model) -> tuple[str, Arrays]:
     edge_of = np.full((model.n_labels_, model.n_labels_), -1, np.int64)
     edge_of[field.edges[:, 0], field.edges[:, 1]] = np.arange(len(field.edges))
     return "enumeration", {"edge_of": edge_of, "pairs": pairs}
-
-
-def _pairs(model: Model) -> npt.NDArray[np.float64]:
-    """(E, 2, 2): the scores of pairs of states, which are those of every example, with what is forbidden."""
-    field, size = model._field, 4 * len(model._field.edges)
-    found = np.zeros(size)
-    if field.tables and size:
-        found += np.asarray(model.coef_, dtype=np.float64)[-size:]
-    if field.fixed is not None:
-        found += field.fixed[-size:]
-    return found.reshape(-1, 2, 2)
 
 
 class Exported(NamedTuple):

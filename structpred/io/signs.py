@@ -36,20 +36,15 @@ def read_signs(path: str | os.PathLike[str], encoding: str = "utf-8") -> dict[st
         if not text or text == "#" or text.startswith("# "):
             continue
         where = f"{name}:{number}"
-        pattern, sign = _parts(text, where)
+        fields = text.rsplit(maxsplit=1)
+        if len(fields) != 2 or fields[1] not in _SIGNS:
+            raise DataError(f"{where}: expected the name of a weight or a pattern, a space, and + or -, got {text[:80]!r}")
+        pattern = SignPattern(fields[0])
+        pattern.where = where
         if pattern in found:
             first = next(key.where for key in found if key == pattern and isinstance(key, SignPattern))
             raise DataError(f"{where}: duplicate pattern {pattern!r}, first given at {first}")
-        found[pattern] = sign
+        found[pattern] = _SIGNS[fields[1]]
     if not found:
         raise DataError(f"{name}: expected at least one line such as 'word=Mr -> PERSON +', got none")
     return found
-
-
-def _parts(text: str, where: str) -> tuple[SignPattern, int]:
-    fields = text.rsplit(maxsplit=1)
-    if len(fields) != 2 or fields[1] not in _SIGNS:
-        raise DataError(f"{where}: expected the name of a weight or a pattern, a space, and + or -, got {text[:80]!r}")
-    pattern = SignPattern(fields[0])
-    pattern.where = where
-    return pattern, _SIGNS[fields[1]]

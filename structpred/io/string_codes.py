@@ -46,18 +46,14 @@ class StringCodes(dict[str, int]):
         if not self.names:  # the places are the numbers
             self.names = strings
         else:
-            numbers = self._numbers(strings)
+            # unknown strings get the next numbers
+            self._enter()
+            numbers = self._find(strings)
+            new, before = np.flatnonzero(numbers < 0), len(self.names)
+            numbers[new] = np.arange(before, before + len(new))
+            self.names += map(strings.__getitem__, new.tolist())
             for start in range(0, len(places), _CHUNK):
                 places[start : start + _CHUNK] = numbers[places[start : start + _CHUNK]]
-
-    def _numbers(self, strings: list[str]) -> Codes:
-        """The numbers of distinct strings; unknown ones get the next ones."""
-        self._enter()
-        found = self._find(strings)
-        new, before = np.flatnonzero(found < 0), len(self.names)
-        found[new] = np.arange(before, before + len(new))
-        self.names += map(strings.__getitem__, new.tolist())
-        return found
 
     def _find(self, strings: list[str]) -> Codes:
         """The number of each string, -1 for unknown ones. All look at their next entry of the table at once."""

@@ -77,18 +77,15 @@ class Side:
         for arc in (a for a in self.arcs if a.is_root):
             arc.level = 1 + max(height[arc.low : arc.low + 2])
         self.levels = max((arc.level for arc in self.arcs), default=0)
-        self._place(n_words)
-
-    def _place(self, n_words: int) -> None:
-        """Ends that go left are left of those that go right, outer arcs nearest to the middle: so nested arcs never cross."""
+        # ends that go left are left of those that go right, outer arcs nearest to the middle: so nested arcs never cross
         at: list[list[Arc]] = [[] for _ in range(n_words)]
         for arc in self.arcs:
             for k in {arc.low, arc.high}:
                 at[k].append(arc)
-        for k, arcs in enumerate(at):
-            left = sorted((a for a in arcs if a.low < k), key=lambda a: a.level)
-            right = sorted((a for a in arcs if a.high > k), key=lambda a: -a.level)
-            order = [*left, *(a for a in arcs if a.is_root), *right]
+        for k, own in enumerate(at):
+            left = sorted((a for a in own if a.low < k), key=lambda a: a.level)
+            right = sorted((a for a in own if a.high > k), key=lambda a: -a.level)
+            order = [*left, *(a for a in own if a.is_root), *right]
             self.ends[k] = len(order)
             for j, arc in enumerate(order):
                 arc.shift[k] = (j - (len(order) - 1) / 2) * _END

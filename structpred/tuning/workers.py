@@ -66,15 +66,6 @@ class Workers:
         for process in self.processes.values():
             process.join()
 
-    def _start(self) -> None:
-        context = multiprocessing.get_context("spawn")  # a fork would copy the locks of threads
-        for _ in range(self.n_jobs):
-            ours, theirs = context.Pipe()
-            process = context.Process(target=_serve, args=(theirs, self.work))
-            process.start()
-            theirs.close()
-            self.processes[ours] = process
-
     def run(self, jobs: Sequence[Job]) -> Iterator[tuple[Job, Known]]:
         """Do the jobs, and yield each when it is done. Raises what a job raises."""
         if self.n_jobs == 1:
@@ -82,7 +73,13 @@ class Workers:
                 yield job, do(self.work, job)
             return
         if jobs and not self.processes:
-            self._start()
+            context = multiprocessing.get_context("spawn")  # a fork would copy the locks of threads
+            for _ in range(self.n_jobs):
+                ours, theirs = context.Pipe()
+                process = context.Process(target=_serve, args=(theirs, self.work))
+                process.start()
+                theirs.close()
+                self.processes[ours] = process
         left, busy, idle = list(jobs)[::-1], dict[Any, Job](), list(self.processes)
         while left or busy:
             while left and idle:

@@ -17,13 +17,19 @@ def shards_to_learn(path: str, n: int, source: Source) -> tuple["Shards", MultiL
     file and line, and ParameterError for files that cannot be cut.
     """
     from structpred.distributed.reading import held_examples
+    from structpred.distributed.shards import about_shard
 
     source = source._replace(format=(format := label_format(path, source.format)))
     shards = ranges(path, n, source._replace(hierarchy=None) if format == "libsvm" else source)
     if format == "libsvm":
         read_training(held_examples(path, format), source._replace(hierarchy=None))  # options of other formats are refused
-        names, n_features = _shown(shards)
-        source = source._replace(label_names=names, n_features=n_features)
+        names, n_features = set[str](), 0  # that occur in some shard
+        for k, shard in enumerate(shards):
+            with about_shard(k, shard):
+                data = shard.load().X
+            names.update(data.label_names)
+            n_features = max(n_features, data.X.shape[1])
+        source = source._replace(label_names=ordered_labels(names), n_features=n_features)
         shards = ranges(path, n, source)
     return shards, *read_training(held_examples(path, format), source)
 
@@ -37,16 +43,3 @@ def ranges(path: str, n: int, source: Source) -> "Shards":
         labels = os.path.abspath(labels)
     placed = source._replace(labels=labels, hierarchy=None if hierarchy is None else os.path.abspath(hierarchy))
     return Shards.of_label_sets(os.path.abspath(path), n, **placed._asdict())
-
-
-def _shown(shards: "Shards") -> tuple[list[str], int]:
-    """The labels and the number of features that occur in some shard."""
-    from structpred.distributed.shards import about_shard
-
-    names, n_features = set[str](), 0
-    for k, shard in enumerate(shards):
-        with about_shard(k, shard):
-            data = shard.load().X
-        names.update(data.label_names)
-        n_features = max(n_features, data.X.shape[1])
-    return ordered_labels(names), n_features

@@ -18,7 +18,7 @@ from structpred.errors import DataError, ParameterError
 from structpred.evaluation.model_selection import sequence_score
 from structpred.io.columns import COLUMN_FORMATS, ROW_FORMATS, ColumnCorpus
 from structpred.io.guesses import looks_like
-from structpred.io.templates.templates import Template, load_templates
+from structpred.io.templates.templates import load_templates
 from structpred.io.text import split_lines
 from structpred.models import ChainLabeler
 
@@ -80,8 +80,12 @@ class Run(Training[Options]):
             reader = _with_columns(head_of(options.data, given, options.encoding), given)
             sizes = self.cut(shards_of(options.data, options.shards, reader, options.encoding))
         self.reader = reader.to_dict()
-        if self.templates is not None:
-            _check_templates(self.templates, reader)
+        for template in self.templates or ():
+            if any(atom.column == reader.label_column for atom in template.atoms):  # it would learn to copy the label
+                raise ParameterError(
+                    f"--template {reader.template}: {template.name!r} reads column {reader.label_column}, which holds the "
+                    f"labels; the data have {reader.n_columns} columns, numbered from 0"
+                )
         dev = None if options.dev is None else _read(options.dev, reader, options.dev_folds, options)[0]
         if dev is not None and dev.labels is None:
             raise DataError(f"{options.dev}: expected {reader.n_columns} columns with labels in the last, as in {options.data}")
@@ -157,13 +161,3 @@ def _drawn(n: int, fraction: float, seed: int) -> Integers:
     if n_out == n:
         raise ParameterError(f"--dev-fraction {fraction:g} leaves nothing to train on: TRAIN has {n} sequences")
     return np.sort(np.random.default_rng(seed).permutation(n)[:n_out])
-
-
-def _check_templates(templates: Sequence[Template], reader: Reader) -> None:
-    """A template that reads the label would learn to copy it."""
-    for template in templates:
-        if any(atom.column == reader.label_column for atom in template.atoms):
-            raise ParameterError(
-                f"--template {reader.template}: {template.name!r} reads column {reader.label_column}, which holds the labels; "
-                f"the data have {reader.n_columns} columns, numbered from 0"
-            )

@@ -15,7 +15,7 @@ from structpred.features.sequences import n_chain_weights, weight_table
 from structpred.models.bundles import OBJECT
 from structpred.models.chain.inputs import INPUT, INPUTS, Input
 from structpred.models.kernels.functions import Kernel, Precomputed, name_of, restored_complete, saved
-from structpred.models.kernels.gram import EXACT, ROUNDED, Factor, check_factor_fits, distinct_rows, factorise
+from structpred.models.kernels.gram import EXACT, ROUNDED, check_factor_fits, distinct_rows, factorise
 from structpred.runtime.memory import check_fits
 from structpred.runtime.ranges import ends_of
 from structpred.storage.bundles import Bundle, under
@@ -147,7 +147,15 @@ class KernelInput(SupportInput):
         pivots = first[factor.pivots]
         self._gram = rows[pivots][:, pivots].toarray() if given else None
         self._keep(where(data.offsets, pivots), pivots if given else rows[pivots])
-        return _coordinates(factor, number, data.offsets)
+        # position t is number[t] of the factor; half of a full matrix is not stored
+        sizes = np.minimum(factor.places + 1, factor.rank)[number]
+        indptr = ends_of(sizes)
+        indices, values = np.empty(int(indptr[-1]), np.int32), np.empty(int(indptr[-1]), np.float32)
+        counting = np.arange(factor.rank, dtype=np.int32)
+        for t, i in enumerate(number.tolist()):
+            indices[indptr[t] : indptr[t + 1]] = counting[: sizes[t]]
+            values[indptr[t] : indptr[t + 1]] = factor.row(i)
+        return PackedSequences(indptr, indices, values, data.offsets, factor.rank)
 
     def _keep(self, at: Integers, rows: Any) -> None:
         self.kept, self._triangle = Support(at, rows, np.arange(len(at)), np.array([0, len(at)])), None
@@ -203,16 +211,14 @@ class KernelInput(SupportInput):
         with as_file_error("the kernel of this file cannot be used"):
             head = _HEADER.read(part.header, "input.header")
             self = cls(read_inner(head["inner"], part), restored_complete(head["kernel"]))
-            self._read_support(under("support.", part.arrays))
+            arrays, d = under("support.", part.arrays), self.inner.n_features or 0
+            at = array_of(arrays, "at", AT)
+            if self.given:
+                self._keep(at, array_of(arrays, "pivots", _PIVOTS, n_support=len(at), n_columns=d))
+                self._gram = array_of(arrays, "gram", _GRAM, n_support=len(at)).astype(np.float64)
+            else:
+                self._keep(at, read_rows(arrays, len(at), d))
             return self
-
-    def _read_support(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
-        at, d = array_of(arrays, "at", AT), self.inner.n_features or 0
-        if self.given:
-            self._keep(at, array_of(arrays, "pivots", _PIVOTS, n_support=len(at), n_columns=d))
-            self._gram = array_of(arrays, "gram", _GRAM, n_support=len(at)).astype(np.float64)
-        else:
-            self._keep(at, read_rows(arrays, len(at), d))
 
 
 def saved_rows(rows: Any) -> dict[str, npt.NDArray[Any]]:
@@ -251,18 +257,6 @@ def canonical(data: PackedSequences) -> Any:
     rows.sum_duplicates()
     rows.eliminate_zeros()
     return rows
-
-
-def _coordinates(factor: Factor, number: Integers, offsets: Integers) -> PackedSequences:
-    """The features of all positions, of which position t is number[t] of the factor; half of a full matrix is not stored."""
-    sizes = np.minimum(factor.places + 1, factor.rank)[number]
-    indptr = ends_of(sizes)
-    indices, values = np.empty(int(indptr[-1]), np.int32), np.empty(int(indptr[-1]), np.float32)
-    counting = np.arange(factor.rank, dtype=np.int32)
-    for t, i in enumerate(number.tolist()):
-        indices[indptr[t] : indptr[t + 1]] = counting[: sizes[t]]
-        values[indptr[t] : indptr[t + 1]] = factor.row(i)
-    return PackedSequences(indptr, indices, values, offsets, factor.rank)
 
 
 def dense_sequences(values: npt.NDArray[np.float32], offsets: Integers) -> PackedSequences:
