@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from structpred.cli.kinds.kind import Asked, Kind
+from structpred.cli.kinds.kind import Asked
 from structpred.cli.model_command import ModelCommand, open_model
 from structpred.cli.options import InputFile, general_options, reading_options, refuse, shard_options
 from structpred.cli.running_text import check_text, text_options, words_of
@@ -79,21 +79,15 @@ def predict(
         fitted = asked.model if getattr(estimator, "oracle", None) is None else estimator
         _predict_shards(fitted, kind.shards(estimator, asked, shards), asked, scheduler)
         return
-    if asked.marginals:
-        _check_probabilistic(estimator, kind, model)
+    if asked.marginals and not getattr(estimator, "probabilistic_", True):
+        kbest = "kbest" not in kind.refuses.get("predict", ())
+        instead = "--kbest 2 shows how far two are apart" if kbest else "--json alone has scores"
+        raise ParameterError(
+            f"--marginals: {model} was not trained with the log loss, so its scores are not log-probabilities; train with "
+            f"--trainer lbfgs or oeg, or without probabilities: {instead}"
+        )
     with words_of(kind, estimator, asked, text, language) as found:
         kind.predict(estimator, found)
-
-
-def _check_probabilistic(estimator: Any, kind: Kind, model: str) -> None:
-    """ParameterError, with what to do instead, for a model whose scores are not log-probabilities; before data are read."""
-    if getattr(estimator, "probabilistic_", True):
-        return
-    instead = "--json alone has scores" if "kbest" in kind.refuses.get("predict", ()) else "--kbest 2 shows how far two are apart"
-    raise ParameterError(
-        f"--marginals: {model} was not trained with the log loss, so its scores are not log-probabilities; train with "
-        f"--trainer lbfgs or oeg, or without probabilities: {instead}"
-    )
 
 
 def _check_shards(ctx: click.Context, asked: Asked) -> None:

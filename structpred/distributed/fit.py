@@ -187,7 +187,9 @@ def fit(
     sharding = sharding_of(model)
     model._choose_anew()
     training = _training_of(model, None if dev is None else _not_yet)
-    place = _place(store, training.settings.checkpoint)
+    if store is None and training.settings.checkpoint is not None:
+        store = f"{training.settings.checkpoint}.store"
+    place = None if store is None else Path(os.path.abspath(store))  # None: a temporary one
     with ExitStack() as stack:
         if place is None:
             place = Path(stack.enter_context(TemporaryDirectory(prefix="structpred-")))
@@ -304,10 +306,3 @@ class _Run(NamedTuple):
 def _not_yet(w: Vector) -> float:
     """In the place of a score, which is not known before the shards are read."""
     raise AssertionError
-
-
-def _place(store: str | os.PathLike[str] | None, checkpoint: Path | None) -> Path | None:
-    """The folder of the store; None: a temporary one."""
-    if store is not None:
-        return Path(os.path.abspath(store))
-    return None if checkpoint is None else Path(os.path.abspath(f"{checkpoint}.store"))

@@ -224,14 +224,9 @@ def placed(X: Any) -> Iterator[None]:
         yield
     except (DataError, InfeasibleError) as error:
         found = _SAMPLE.search(str(error))
-        if found is None or (place := _place(X, int(found[1]), int(found[2] or 0))) is None:
+        if found is None or not (hasattr(X, "where") and hasattr(X, "offsets")):
+            raise
+        place = str(X.where(int(X.offsets[int(found[1])]) + int(found[2] or 0)))
+        if place.startswith("sample "):  # it came from no file
             raise
         raise type(error)(f"{place}: {error}") from error
-
-
-def _place(X: Any, sample: int, position: int) -> str | None:
-    """File and line of a token; None where it came from no file."""
-    if not (hasattr(X, "where") and hasattr(X, "offsets")):
-        return None
-    place = str(X.where(int(X.offsets[sample]) + position))
-    return None if place.startswith("sample ") else place

@@ -9,7 +9,7 @@ import numpy as np
 from structpred.core.types import Integers
 from structpred.errors import DataError
 from structpred.evaluation import confusion_matrix, evaluate_trees, parsing_interval
-from structpred.evaluation.parsing import ArcCounts, Attachment, ParsingScores, relation_pairs
+from structpred.evaluation.parsing import ArcCounts, ParsingScores, relation_pairs
 from structpred.evaluation.trees import Parse, ParsingRules
 from structpred.report import sections
 from structpred.report.arcs import draw_tree
@@ -81,7 +81,8 @@ def score_table(scores: ParsingScores, data: str) -> Html:
     with_all, without = scores.with_punctuation, scores.without_punctuation
     official = with_all if scores.n_scored == scores.n_words else without
     rows = [
-        _attachment(name, row) for name, row in (("scored", official), ("with punctuation", with_all), ("without it", without))
+        [name, row.n_words, *map(percent, (row.uas, row.las, row.label_accuracy))]
+        for name, row in (("scored", official), ("with punctuation", with_all), ("without it", without))
     ]
     head = ["words", "number", "UAS", "LAS", "relation right"]
     by_words = data_table(head, rows, numbers=[False, *[True] * 4], name="attachment scores")
@@ -180,10 +181,6 @@ def _confusions(contents: ParsingContents) -> Any:
         )
         gold, predicted = [row for row in gold if row], [row for row in predicted if row]
     return confusion_matrix(gold, predicted) if gold else None
-
-
-def _attachment(name: str, row: Attachment) -> list[Any]:
-    return [name, row.n_words, *map(percent, (row.uas, row.las, row.label_accuracy))]
 
 
 def _counts(heading: str, rows: Sequence[tuple[str, ArcCounts]]) -> Html:

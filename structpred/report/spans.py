@@ -93,14 +93,11 @@ def _line(name: str | None, words: Sequence[Any], boxes: Sequence[_Box], colours
         parts += _plain(words[at : box.start])
         parts += [_drawn(words[box.start : box.end], box, colours[box.label]), " "]
         at = box.end
-    sentence = tag("div", *parts, *_plain(words[at:]), dir=_direction(words))
-    return sentence if name is None else join(tag("div", name, style="font-size:.75em;line-height:1;margin-top:.6em"), sentence)
-
-
-def _direction(words: Sequence[Any]) -> str:
-    """The direction of the first letter that has one."""
+    # the direction of the first letter that has one
     kinds = (unicodedata.bidirectional(letter) for word in words for letter in str(word))
-    return "rtl" if next((kind for kind in kinds if kind in ("L", "R", "AL")), "L") != "L" else "ltr"
+    direction = "rtl" if next((kind for kind in kinds if kind in ("L", "R", "AL")), "L") != "L" else "ltr"
+    sentence = tag("div", *parts, *_plain(words[at:]), dir=direction)
+    return sentence if name is None else join(tag("div", name, style="font-size:.75em;line-height:1;margin-top:.6em"), sentence)
 
 
 def _plain(words: Sequence[Any]) -> list[Any]:

@@ -66,7 +66,14 @@ def read(file: BinaryIO, size: int) -> list[Bytes]:
         raise ValueError("it is too short")
     file.seek(size - _TAIL_SIZE)
     tail = file.read(_TAIL_SIZE)
-    sizes = _sizes(tail)
+    # the sizes that the directory claims; every other field is compared later, against the rebuilt frame
+    sizes, position = [], 0
+    for name, length in zip(NAMES, _CENTRAL_SIZES, strict=True):
+        record = tail[position : position + length]
+        if record[:4] != struct.pack("<L", _CENTRAL) or record[46:-28] != name.encode():
+            raise ValueError(f"its directory does not list {name} where structpred puts it")
+        sizes.append(struct.unpack_from("<Q", record, length - 24)[0])
+        position += length
     if sum(sizes) + OVERHEAD != size:
         raise ValueError("the sizes in its directory do not add up to the size of the file")
     if sizes[-1] != _SUMS_SIZE:
@@ -93,18 +100,6 @@ def _verify(heads: list[bytes], contents: list[Bytes], tail: bytes) -> None:
         raise ValueError("its list of checksums is damaged")
     if (heads, tail) != _frame(entries):
         raise ValueError("the bytes around its entries are not as structpred writes them")
-
-
-def _sizes(tail: bytes) -> list[int]:
-    """The sizes that the central directory claims; every other field is compared later, against the rebuilt frame."""
-    sizes, position = [], 0
-    for name, length in zip(NAMES, _CENTRAL_SIZES, strict=True):
-        record = tail[position : position + length]
-        if record[:4] != struct.pack("<L", _CENTRAL) or record[46:-28] != name.encode():
-            raise ValueError(f"its directory does not list {name} where structpred puts it")
-        sizes.append(struct.unpack_from("<Q", record, length - 24)[0])
-        position += length
-    return sizes
 
 
 def _frame(entries: Sequence[_Entry]) -> tuple[list[bytes], bytes]:

@@ -77,7 +77,10 @@ class Adam:
         W = np.linalg.solve(rows.T @ rows + ridge, rows.T @ truth.scores.reshape(len(rows), -1))
         first, second = np.zeros_like(W), np.zeros_like(W)
         steps, total = 0, passes * -(-n // self.batch_size)
-        size, history, reason = _scale(design, truth), list[Record](), "max_iter"
+        # the size of weights that make scores as large as the true ones
+        size, of_rows = (float(np.sqrt(np.mean(values * values))) for values in (truth.scores, rows))
+        size = size / of_rows if size > 0.0 and of_rows > 0.0 else 1.0
+        history, reason = list[Record](), "max_iter"
         start, cpu_start = time.perf_counter(), time.process_time()
         batches = Batches(loss.oracle, design, truth, n_jobs)
         for n_pass in range(1, passes + 1):
@@ -149,9 +152,3 @@ def _gradient(loss: Loss | Layer, batch: Batch, W: Floats, step: int) -> tuple[f
     except DataError as error:
         raise DataError(f"step {step}, instances {batch.ids[:4].tolist()}...: {error}; is learning_rate too large?") from error
     return value, batch.rows.T @ slope.reshape(len(batch.rows), -1) / len(batch.ids)
-
-
-def _scale(design: Design, truth: Truth) -> float:
-    """The size of weights that make scores as large as the true ones."""
-    size, of_features = (float(np.sqrt(np.mean(values * values))) for values in (truth.scores, design.rows))
-    return size / of_features if size > 0.0 and of_features > 0.0 else 1.0

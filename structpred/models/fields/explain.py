@@ -1,6 +1,6 @@
 """What random fields say: why they give these labels, and what the weights of each label are."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -136,8 +136,14 @@ def inspect_labels(model: FieldEstimator[Any, Any], top: int = 20, label: str | 
     nodes = model.coef_[:start].astype(np.float64).reshape(len(names), width, 2)
     weights = nodes[:, :, 1] - nodes[:, :, 0]
     known = field.names_of_features()
-    chosen = [k for k, name in enumerate(names) if label in (None, name)]
-    labels = [_label(names[k], weights[k], known, field.bias, top) for k in chosen]
+    labels = []
+    for name, row in zip(names, weights, strict=True):
+        if label in (None, name):
+            features, bias = row[: len(known)], field.bias * float(row[-1]) if field.bias else 0.0
+            order = np.argsort(-features, kind="stable")
+            best = [(known[k], float(features[k])) for k in order[:top].tolist() if features[k] > 0]
+            worst = [(known[k], float(features[k])) for k in order[::-1][:top].tolist() if features[k] < 0]
+            labels.append(LabelWeights(name, bias, float(np.linalg.norm(features)), best, worst))
     if field.hierarchy is not None or not len(field.edges):
         return LabelInspection(labels, [])
     tables = model.coef_[start:].astype(np.float64).reshape(-1, 2, 2)
@@ -145,11 +151,3 @@ def inspect_labels(model: FieldEstimator[Any, Any], top: int = 20, label: str | 
     pairs = [(names[i], names[j], s) for (i, j), s in zip(field.edges.tolist(), strength, strict=True)]
     pairs = [pair for pair in pairs if label in (None, *pair[:2])]
     return LabelInspection(labels, sorted(pairs, key=lambda pair: -pair[2]))
-
-
-def _label(name: str, row: Vector, known: Sequence[str], bias: float, top: int) -> LabelWeights:
-    features = row[: len(known)]
-    order = np.argsort(-features, kind="stable")
-    best = [(known[k], float(features[k])) for k in order[:top].tolist() if features[k] > 0]
-    worst = [(known[k], float(features[k])) for k in order[::-1][:top].tolist() if features[k] < 0]
-    return LabelWeights(name, bias * float(row[-1]) if bias else 0.0, float(np.linalg.norm(features)), best, worst)

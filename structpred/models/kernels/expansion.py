@@ -253,24 +253,22 @@ class KernelExpansion(SupportInput):
                 raise ValueError("kernels that are given beside others")
             listed = [mean[0] if len(mean) == 1 else Mean(mean) for mean in kernels]
             self = cls(read_inner(head["inner"], part), listed)
-            self._read_support(under("support.", part.arrays))
+            arrays, d = under("support.", part.arrays), self.inner.n_features or 0
+            at = array_of(arrays, "at", _AT)
+            features = at[at[:, 0] < 0]
+            if (at < (-1 if self.mixed else 0, 0)).any() or (features[:, 1] >= d).any():
+                raise ValueError("support.at: expected a sample and a position, or -1 and the number of an explicit feature")
+            ends = array_of(arrays, "ends", _ENDS, n_ends=len(self.kernels) + 1)
+            members = array_of(arrays, "members", _MEMBERS, n_rows=len(at))
+            if ends[0] != 0 or ends[-1] != len(members) or (np.diff(ends) < 0).any():
+                raise ValueError(f"support.ends: expected ascending numbers from 0 to {len(members)}")
+            if self.given:
+                rows: Any = array_of(arrays, "columns", Array(("int64",), (len(at),), below=d))
+                self._n_columns = d
+            else:
+                rows = read_rows(arrays, len(at), d)
+            self.kept = Support(at, rows, members, ends)
             return self
-
-    def _read_support(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
-        at, d = array_of(arrays, "at", _AT), self.inner.n_features or 0
-        features = at[at[:, 0] < 0]
-        if (at < (-1 if self.mixed else 0, 0)).any() or (features[:, 1] >= d).any():
-            raise ValueError("support.at: expected a sample and a position, or -1 and the number of an explicit feature")
-        ends = array_of(arrays, "ends", _ENDS, n_ends=len(self.kernels) + 1)
-        members = array_of(arrays, "members", _MEMBERS, n_rows=len(at))
-        if ends[0] != 0 or ends[-1] != len(members) or (np.diff(ends) < 0).any():
-            raise ValueError(f"support.ends: expected ascending numbers from 0 to {len(members)}")
-        if self.given:
-            rows: Any = array_of(arrays, "columns", Array(("int64",), (len(at),), below=d))
-            self._n_columns = d
-        else:
-            rows = read_rows(arrays, len(at), d)
-        self.kept = Support(at, rows, members, ends)
 
 
 def _packed(rows: Any, normalised: bool, offsets: Integers) -> PackedSequences:
