@@ -1,7 +1,7 @@
 """A corpus of token sequences in packed form: one CSR matrix over all tokens and the sequences' offsets."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ class PackedSequences(Ragged):
     that the values are finite, and raises DataError.
 
     Features may come in named groups: group k has the features groups[k]..groups[k+1] - 1. Empty: all are one group (`blocks`).
+    The last n_transitions features are of the step from the label before to that of the token.
 
     >>> import numpy as np
     >>> x = PackedSequences(np.array([0, 1, 2]), np.array([0, 1]), np.array([1.0, 2.0]), np.array([0, 2]), 2)
@@ -36,6 +37,7 @@ class PackedSequences(Ragged):
     n_features: int
     groups: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     group_names: tuple[str, ...] = ()
+    n_transitions: int = 0
 
     def __post_init__(self) -> None:
         for name, dtype in (("indptr", np.int64), ("indices", np.int32), ("values", np.float32), ("offsets", np.int64)):
@@ -81,6 +83,7 @@ class PackedSequences(Ragged):
             self.n_features,
             self.groups,
             self.group_names,
+            self.n_transitions,
         )
 
     def gather(self, rows: npt.NDArray[np.int64]) -> "PackedSequences":
@@ -92,7 +95,8 @@ class PackedSequences(Ragged):
         """
         tokens, offsets = picked(self.offsets, rows)
         at, indptr = picked(self.indptr, tokens)
-        return PackedSequences(indptr, self.indices[at], self.values[at], offsets, self.n_features)
+        found = PackedSequences(indptr, self.indices[at], self.values[at], offsets, self.n_features)
+        return replace(found, n_transitions=self.n_transitions)
 
     def compact(self) -> tuple[npt.NDArray[np.int64], "PackedSequences"]:
         """The features that occur, ascending, and the sequences with these alone, numbered in this order; groups stay.

@@ -23,7 +23,7 @@ from structpred.io.columns import COLUMN_FORMATS
 from structpred.io.templates.hashed_templates import HashedTemplateFeaturizer
 from structpred.models import ChainLabeler, HierarchicalMultiLabel, MultiLabelMRF
 from structpred.models.chain.constraints import resolve_constraints
-from structpred.models.chain.inputs import NumericInput, RowInput, TokenInput
+from structpred.models.chain.inputs import NumericInput, RowInput, TokenInput, refuse_transitions
 from structpred.oracles.fields._label_forest import forest_of
 from structpred.oracles.label_paths import LabelPaths
 from structpred.oracles.mrf_enumeration import EnumerationMRF
@@ -52,10 +52,10 @@ _FORMATS = {"rows": "columns", "tokens": "crfsuite", "numeric": "ocr"}
 def chain_parts(model: ChainLabeler) -> Parts:
     """Weights, labels, features and constraints."""
     labels = model.classes_.tolist()
+    parts = _input_parts(model.input_)
     arrays = {"table": weight_table(model.coef_, len(labels))}
     if (rules := resolve_constraints(model.constraints)) is not None:
         arrays |= dict(zip(("follow", "first", "last"), rules.tables(labels), strict=True))
-    parts = _input_parts(model.input_)
     settings = {"labels": labels, "input": model.input_.kind, **_file_settings(model), **parts.settings}
     return Parts(settings, arrays | parts.arrays, parts.texts)
 
@@ -71,6 +71,7 @@ def _input_parts(input_: Any) -> Parts:
         return Parts({"n_bits": known.n_bits}, {}, {})
     assert isinstance(input_, RowInput)
     featurizer = input_.features
+    refuse_transitions(featurizer.templates, "exported programs")
     n_columns = 1 + max((atom.column for template in featurizer.templates for atom in template.atoms), default=0)
     settings = {"templates": [template.to_dict() for template in featurizer.templates], "n_columns": n_columns}
     if isinstance(featurizer, HashedTemplateFeaturizer):

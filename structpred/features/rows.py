@@ -38,7 +38,7 @@ def stack_rows(given: Any, what: str = "features") -> FeatureRows:
     """One matrix with a row per instance, or a sequence of matrices with as many rows per instance as each likes, as FeatureRows.
 
     Matrices are 2-d numeric arrays or SciPy sparse ones. Raises DataError, naming the sample, for other dimensions, other numbers
-    of columns, and values that are not finite.
+    of columns, and values that are not finite. FeatureRows are taken as they are.
 
     >>> import numpy as np
     >>> stack_rows([np.eye(2), np.ones((1, 2))]).counts.tolist()
@@ -46,6 +46,8 @@ def stack_rows(given: Any, what: str = "features") -> FeatureRows:
     """
     from scipy import sparse
 
+    if isinstance(given, FeatureRows):
+        return given
     expected = f"{what} as a 2-d array of real numbers (rows, columns) or a sparse matrix"
     if sparse.issparse(given) or (isinstance(given, np.ndarray) and given.ndim == 2):
         stacked = csr_of(given, None, what, expected, copy=True)

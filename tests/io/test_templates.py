@@ -91,8 +91,9 @@ def test_crfpp_template_file(tmp_path: Path) -> None:
         ("U00:%x[0]\n", r"template:1: expected macros of the form %x\[row,column\]"),
         ("U00:%t[0,0]\n", "template:1: expected macros"),
         ("U00:100%\n", "template:1: expected macros"),
-        ("U00:%x[0,0]\nB01:%x[0,0]\n", "template:2: B lines with macros are not supported"),
+        ("U00:%x[0,0]\nB01:%x[0]\n", "template:2: expected macros"),
         ("# nothing\nB\n", "template: expected at least one U line"),
+        ("B01:%x[0,0]\n", "template: expected at least one U line"),
         ("", "template: expected at least one U line"),
     ],
 )

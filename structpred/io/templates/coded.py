@@ -109,7 +109,7 @@ class CodedTemplates:
     """Templates, the strings of their columns, and the features that were seen at fit."""
 
     def __init__(self, templates: Sequence[Template], padding: int | None = None) -> None:
-        self.templates = list(templates)
+        self.templates = sorted(templates, key=lambda template: template.transition)  # their features are the last ones
         if not self.templates:
             raise ParameterError("expected at least one template, got none")
         self._padding = largest_padding(self.templates) if padding is None else padding
@@ -150,7 +150,7 @@ class CodedTemplates:
         for k, template in enumerate(self.templates):
             columns = tuple((atom.column, atom.transform) for atom in template.atoms)
             sizes = [len(self._indexes[key]) + 2 * self._padding * template.pad for key in columns]
-            groups.setdefault((template.pieces, columns, template.pad), Block([], sizes)).templates.append(k)
+            groups.setdefault((template.pieces, columns, template.pad, template.transition), Block([], sizes)).templates.append(k)
         return list(groups.values())
 
     def _radix(self, block: Block) -> int:

@@ -56,6 +56,11 @@ class TemplateFeaturizer(CodedTemplates):
         """The number of features."""
         return sum(len(block.keys) for block in self._blocks)
 
+    @property
+    def n_transitions(self) -> int:
+        """How many of them, the last ones, are of transitions."""
+        return sum(len(block.keys) for block in self._blocks if self.templates[block.templates[0]].transition)
+
     def fit(self, corpus: ColumnCorpus | Iterable[Any]) -> "TemplateFeaturizer":
         """Learn the features of a corpus (a ColumnCorpus, or a list of sentences, each a list of rows of strings).
 
@@ -93,8 +98,10 @@ class TemplateFeaturizer(CodedTemplates):
     def without(self, names: Collection[str]) -> tuple["TemplateFeaturizer", Integers]:
         """A fitted featurizer without the blocks of these names, and which of the features are left.
 
-        Raises ParameterError where none would be.
+        Raises ParameterError where none would be, and for templates of transitions.
         """
+        if self.n_transitions:
+            raise ParameterError("groups: templates with transitions that look at words stay whole; train with fewer templates")
         groups, kept = self.groups, [k for k, name in enumerate(self.group_names) if name not in names]
         left = sorted(place for k in kept for place in self._blocks[k].templates)
         new = TemplateFeaturizer([self.templates[place] for place in left], self.min_count)
@@ -168,7 +175,8 @@ class TemplateFeaturizer(CodedTemplates):
     def _packed(self, corpus: ColumnCorpus, reading: CorpusReading) -> PackedSequences:
         indptr, indices, values = self.features(reading)
         given = np.ones(len(indices), np.float32) if values is None else values
-        return PackedSequences(indptr, indices, given, corpus.offsets, self.n_features, self.groups, self.group_names)
+        named = self.n_features, self.groups, self.group_names, self.n_transitions
+        return PackedSequences(indptr, indices, given, corpus.offsets, *named)
 
     def _block_names(self, block: Block) -> list[str]:
         template, values = self.templates[block.templates[0]], []

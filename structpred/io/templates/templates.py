@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from structpred.errors import DataError, FileFormatError, ParameterError
 from structpred.io.text import PathLike, quoted, read_text, source_name, split_lines
 from structpred.storage.atomic import write_atomic
-from structpred.storage.schema import AnyOf, Flag, ListOf, Record, Text, Whole, as_file_error, maybe
+from structpred.storage.schema import AnyOf, Field, Flag, ListOf, Record, Text, Whole, as_file_error, maybe
 from structpred.storage.strict_json import load
 from structpred.text.suggestions import did_you_mean
 
@@ -100,7 +100,8 @@ class Template:
     ``(column, offset)`` will do. Without atoms the feature is the name alone, at every token. at: "any" token of the
     sentence, or only the "first" or the "last". pad: where an offset lies outside the sentence, False leaves the
     feature out, True puts ``_B-1``, ``_B+1`` ... there (as CRF++ does). literals: the strings before, between and after
-    the atoms, where they are not those that the name gives.
+    the atoms, where they are not those that the name gives. transition: the feature is one of the step from the label before
+    to the token's own (a ``B`` line of CRF++): it has a weight for each pair of labels, not for each label.
 
     Raises ParameterError for an unknown transform, a negative column, or literals that do not fit the atoms.
 
@@ -113,11 +114,14 @@ class Template:
     at: str = "any"
     pad: bool = False
     literals: tuple[str, ...] | None = None
+    transition: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "atoms", tuple(_atom(self.name, atom) for atom in self.atoms))
         if not isinstance(self.name, str) or not isinstance(self.pad, bool):
             raise ParameterError(f"expected a name that is a string and pad True or False, got {self.name!r}, {self.pad!r}")
+        if not isinstance(self.transition, bool):
+            raise ParameterError(f"template {self.name!r}: transition must be True or False, got {self.transition!r}")
         if self.at not in ("any", "first", "last"):
             raise ParameterError(f"template {self.name!r}: at must be any, first or last, got {self.at!r}")
         if self.literals is not None:
@@ -144,13 +148,15 @@ class Template:
         """The template as plain data for JSON; `from_dict` takes it back."""
         atoms = [list(atom) for atom in self.atoms]
         literals = None if self.literals is None else list(self.literals)
-        return {"name": self.name, "atoms": atoms, "at": self.at, "pad": self.pad, "literals": literals}
+        found = {"name": self.name, "atoms": atoms, "at": self.at, "pad": self.pad, "literals": literals}
+        return {**found, "transition": True} if self.transition else found
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "Template":
         """A template from what `to_dict` gave."""
         literals = None if data["literals"] is None else tuple(data["literals"])
-        return cls(data["name"], tuple(Atom(*atom) for atom in data["atoms"]), data["at"], data["pad"], literals)
+        atoms = tuple(Atom(*atom) for atom in data["atoms"])
+        return cls(data["name"], atoms, data["at"], data["pad"], literals, data.get("transition", False))
 
 
 def _atom(name: str, atom: Sequence[Any]) -> Atom:
@@ -186,6 +192,7 @@ TEMPLATES = ListOf(
             "at": Text(),
             "pad": Flag(),
             "literals": maybe(ListOf(Text())),
+            "transition": Field(Flag(), default=False),
         }
     ),
     1,
@@ -289,27 +296,26 @@ def load_templates(template: PathLike | Sequence[Template]) -> list[Template]:
 def read_template(path: PathLike) -> list[Template]:
     """Read a CRF++ template file: ``U01:%x[-1,0]/%x[0,0]``, comments with ``#``, and ``B`` lines.
 
-    A ``B`` line asks for transition features; a chain has those always, so it adds nothing here. Two lines without an
+    A ``B`` line asks for transition features. A chain has those always, so a plain one adds nothing; with macros
+    (``B01:%x[0,0]``) each string has a weight of its own for each pair of labels. Two lines without an
     identifier of their own (``U:%x[-1,0]`` and ``U:%x[0,0]``) share their features, as in CRF++. Raises DataError with
-    file and line: another kind of line, ``B`` with macros, a macro that is not ``%x[row,column]``, no U line at all, a line of
+    file and line: another kind of line, a macro that is not ``%x[row,column]``, no U line at all, a line of
     more than 2,000 characters, more than 10,000 lines.
     """
     templates = []
     for where, line in template_lines(path):
         if not line.strip() or line.startswith("#"):
             continue
-        if line.startswith("U"):
+        if not line.startswith(("U", "B")):
+            raise DataError(f"{where}: expected a line that begins with U, B or #, got {quoted(line)}")
+        if line.startswith("U") or "%" in line:
             pieces = _MACRO.split(line)
             literals = tuple(pieces[0::3])
             if any("%" in literal for literal in literals):
                 raise DataError(f"{where}: expected macros of the form %x[row,column], got {quoted(line)}")
             atoms = [Atom(int(column), int(row)) for row, column in zip(pieces[1::3], pieces[2::3], strict=True)]
-            templates.append(Template(line, tuple(atoms), pad=True, literals=literals))
-        elif not line.startswith("B"):
-            raise DataError(f"{where}: expected a line that begins with U, B or #, got {quoted(line)}")
-        elif "%" in line:
-            raise DataError(f"{where}: B lines with macros are not supported, only a plain B; got {quoted(line)}")
-    if not templates:
+            templates.append(Template(line, tuple(atoms), pad=True, literals=literals, transition=line.startswith("B")))
+    if all(template.transition for template in templates):
         raise DataError(f"{source_name(path)}: expected at least one U line, got none")
     return templates
 

@@ -132,6 +132,11 @@ def n_columns(input_: Input) -> int:
     return (input_.n_features or 0) - (isinstance(input_, NumericInput) and input_.intercept)
 
 
+def n_transitions(input_: Input) -> int:
+    """The number of features of transitions, beside the n_features of tokens."""
+    return int(getattr(getattr(input_, "features", None), "n_transitions", 0))
+
+
 class _Named:
     """Sequences of strings: `features` makes the ids, hashed ones or those of names that it has learnt."""
 
@@ -144,8 +149,8 @@ class _Named:
 
     @property
     def n_features(self) -> int:
-        """The number of features."""
-        return int(self.features.n_features)
+        """The number of features of tokens."""
+        return int(self.features.n_features) - n_transitions(self)
 
     @property
     def hashed(self) -> bool:
@@ -165,7 +170,7 @@ class _Named:
     def feature_names(self) -> list[str]:
         """The feature strings by id."""
         names: list[str] = self.features.feature_names()
-        return names
+        return names[: self.n_features]
 
     def to_bundle(self) -> Bundle:
         """What `features` writes, and whether it hashes."""
@@ -222,6 +227,10 @@ class RowInput(_Named):
     features: "TemplateFeaturizer | HashedTemplateFeaturizer"
     makers = staticmethod(lambda: (_hashed_templates().HashedTemplateFeaturizer, _named_templates().TemplateFeaturizer))
 
+    def transition_names(self) -> list[str]:
+        """The strings of the features of transitions."""
+        return self.features.feature_names()[self.n_features :] if n_transitions(self) else []
+
 
 INPUTS: dict[str, type[NumericInput] | type[TokenInput] | type[RowInput]] = {
     cls.kind: cls for cls in (NumericInput, TokenInput, RowInput)
@@ -233,6 +242,13 @@ _MAKES_SEQUENCES = {
 }  # fmt: skip
 #: what a file says of an input: its kind, and what that kind reads
 INPUT = Record({"kind": OneOf(tuple(INPUTS)), "header": Raw()})
+
+
+def refuse_transitions(templates: "Sequence[Template]", what: str) -> None:
+    """Raise ParameterError where a template is of transitions, which do not go with `what`."""
+    for template in templates:
+        if template.transition:
+            raise ParameterError(f"template {template.name!r}: transitions that look at words do not go with {what}")
 
 
 def choose_input(
@@ -254,6 +270,7 @@ def choose_input(
         templates = _templates().load_templates(template)
         if n_bits is None:
             return RowInput(_named_templates().TemplateFeaturizer(templates, min_count)), sequences
+        refuse_transitions(templates, "hashed features: leave n_bits out")
         if min_count != 1:
             raise ParameterError("min_count has no effect with n_bits: hashing keeps no counts; leave one of the two out")
         return RowInput(_hashed_templates().HashedTemplateFeaturizer(templates, n_bits)), sequences

@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.types import Integers
-from structpred.core.weights import padded
 from structpred.data.sequences import PackedSequences
 from structpred.errors import DataError, ParameterError
 from structpred.models.chain.constraints import fixed_scores, resolve_constraints
 from structpred.models.chain.decoding import chain_kbest
-from structpred.models.chain.inputs import INTERCEPT, Input, holds, n_columns
+from structpred.models.chain.inputs import INTERCEPT, Input, RowInput, holds, n_columns
+from structpred.models.chain.problem import table_width
 from structpred.models.chain.targets import LabelEncoder, as_label_lists
 from structpred.models.explanations import (
     Contribution,
@@ -100,8 +100,8 @@ def inspect_weights(model: Any, top: int = 20, label: Any = None) -> Inspection:
     chosen = range(len(classes)) if label is None else [_code(classes, label)]
     table = np.asarray(model._table())
     n, own, names = model.input_.n_features or 0, n_columns(model.input_), model.input_.feature_names()
-    emissions = table[:n]
-    edges = np.asarray(table[n + 2 :], dtype=np.float64)
+    emissions, stepwise = table[:n], table[n + 2 + len(classes) :]
+    edges = np.asarray(model.transitions_, dtype=np.float64)
     if label is not None:  # transitions into and out of this label only
         touched = np.zeros_like(edges, dtype=bool)
         touched[chosen[0], :] = touched[:, chosen[0]] = True
@@ -111,7 +111,16 @@ def inspect_weights(model: Any, top: int = 20, label: Any = None) -> Inspection:
     return Inspection(
         n_features=own,
         n_features_used=int(np.count_nonzero(emissions[:own].any(axis=1))),
-        labels=[_of_label(classes[k], emissions[:, k], table[n : n + 2, k], names, top) for k in chosen],
+        labels=[
+            _of_label(
+                classes[k],
+                np.concatenate((emissions[:, k], stepwise[:, k])),
+                table[n : n + 2, k],
+                [*names, *_step_names(model.input_, classes)],
+                top,
+            )
+            for k in chosen
+        ],
         positive_transitions=pairs[0],
         negative_transitions=pairs[1],
         groups=[
@@ -121,7 +130,8 @@ def inspect_weights(model: Any, top: int = 20, label: Any = None) -> Inspection:
                 *([(INTERCEPT, table[own])] if own < n else []),
                 ("start", table[n]),
                 ("stop", table[n + 1]),
-                ("transitions", table[n + 2 :]),
+                ("transitions", model.transitions_),
+                *([("transitions by features", stepwise)] if len(stepwise) else []),
             )
         ],
         kinds=_kinds(emissions[:own], names[:own]),
@@ -131,8 +141,14 @@ def inspect_weights(model: Any, top: int = 20, label: Any = None) -> Inspection:
 def chain_names(input_: Input, classes: npt.NDArray[Any]) -> list[NameTable]:
     """What weights are called: "FEATURE -> LABEL", "start -> LABEL", "stop -> LABEL" and "transition LABEL -> LABEL"."""
     labels = [str(label) for label in classes.tolist()]
-    rows = [*input_.feature_names(), "start", "stop", *(f"transition {label}" for label in labels)]
-    return [NameTable(rows, labels, row_step=padded(len(labels)), column_step=1)]
+    rows = [*input_.feature_names(), "start", "stop", *(f"transition {label}" for label in labels), *_step_names(input_, labels)]
+    return [NameTable(rows, labels, row_step=table_width(input_, len(labels)), column_step=1)]
+
+
+def _step_names(input_: Input, labels: Sequence[Any]) -> list[str]:
+    """The rows of features of transitions: each behind each label."""
+    names = input_.transition_names() if isinstance(input_, RowInput) else []
+    return [f"{name} after {label}" for name in names for label in labels]
 
 
 def _code(classes: list[Any], label: Any) -> int:
@@ -213,12 +229,17 @@ def _contributions(model: Any, data: PackedSequences, codes: Integers, paired: b
     """All addends in order of position. paired: whether they are to be compared with those of other labels."""
     table, names = model._table(), model.input_.feature_names()
     classes, first = model.classes_.tolist(), model.input_.n_features or 0
-    bounds = data.indptr.tolist()
+    bounds, steps = data.indptr.tolist(), _step_names(model.input_, classes)
     for t, label in enumerate(codes.tolist()):
         for k in range(bounds[t], bounds[t + 1]):
             row = data.indices[k]
-            weight = float(table[row, label])
-            yield Contribution("emission", t, classes[label], names[row], float(data.values[k]), weight)
+            if row < first:
+                weight = float(table[row, label])
+                yield Contribution("emission", t, classes[label], names[row], float(data.values[k]), weight)
+            elif t:
+                at = (row - first) * len(classes) + codes[t - 1]
+                weight = float(table[first + 2 + len(classes) + at, label])
+                yield Contribution("transition", t, classes[label], steps[at], float(data.values[k]), weight)
         yield from ends_and_transition(table[first:], classes, t, codes, paired)
 
 

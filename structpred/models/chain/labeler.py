@@ -12,12 +12,12 @@ from structpred.core.weights import Vector, padded
 from structpred.data.sequences import PackedSequences
 from structpred.errors import DataError, ParameterError
 from structpred.features.fixed_scores import FixedScores
-from structpred.features.sequences import n_chain_weights, weight_table
 from structpred.models.base import StructuredEstimator, checked_sample_weight
 from structpred.models.bundles import CLASSES, COMMON, common, pack_run, restore_weights, restored
 from structpred.models.chain.constraints import RULES, ChainConstraints, fixed_scores, resolve_constraints
 from structpred.models.chain.decoding import chain_kbest, chain_marginals, chain_score_gaps, checked_k, decode_chains
 from structpred.models.chain.inputs import INPUT, INPUTS, Input, NumericInput, RowInput, around_empty, choose_input, n_columns
+from structpred.models.chain.problem import n_weights, table_width
 from structpred.models.chain.targets import LabelEncoder, as_label_lists, comparable, where_known
 from structpred.models.settings import about_dev, dev_parts
 from structpred.models.signs import NameTable
@@ -156,7 +156,7 @@ class ChainLabeler(StructuredEstimator):
         model = restored(cls, head)
         model.input_, model.n_features_in_, model._encoder = input_, n_columns(input_), LabelEncoder(head["classes"])
         model.classes_ = model._encoder.classes
-        restore_weights(model, arrays, n_chain_weights(input_.n_features or 0, len(model.classes_)))
+        restore_weights(model, arrays, n_weights(input_, len(model.classes_)))
         return model
 
     def fit(
@@ -373,7 +373,8 @@ class ChainLabeler(StructuredEstimator):
     @property
     def transitions_(self) -> npt.NDArray[np.float64]:
         """Transition weights (label before, label after)."""
-        return np.asarray(self._table()[-len(self.classes_) :], dtype=np.float64)
+        table, first = self._table(), (self.input_.n_features or 0) + 2
+        return np.asarray(table[first : first + len(self.classes_)], dtype=np.float64)
 
     @property
     def emissions_(self) -> npt.NDArray[np.float64]:
@@ -386,9 +387,9 @@ class ChainLabeler(StructuredEstimator):
         return np.asarray(self._table()[n_columns(self.input_) : self.input_.n_features].sum(axis=0), dtype=np.float64)
 
     def _table(self) -> npt.NDArray[Any]:
-        """A row for each feature, start, stop and transitions; a column for each label."""
+        """A row for each feature, start, stop, transitions, and theirs for each of their features; a column for each label."""
         self._check_fitted()
-        return weight_table(self.coef_, len(self.classes_))
+        return self.coef_.reshape(-1, table_width(self.input_, len(self.classes_)))[:, : len(self.classes_)]
 
 
 def token_accuracy(gold: Sequence[Any], predicted: Sequence[Any]) -> float:

@@ -3,26 +3,26 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.feature_map import FeatureMap
 from structpred.core.result import Result
 from structpred.core.weights import padded
 from structpred.data.sequences import PackedSequences
 from structpred.data.vocabulary import FeatureDictionary
 from structpred.errors import DataError, ParameterError
-from structpred.features.fixed_scores import FixedScores
 from structpred.features.positions import PositionSequences
-from structpred.features.sequences import SequenceFeatures, chain_groups
+from structpred.features.sequences import chain_groups
 from structpred.io.crfsuite import AttributeCorpus
 from structpred.io.templates.featurizer import CountedTemplates, TemplateFeaturizer, merged_templates
+from structpred.io.templates.templates import load_templates
 from structpred.models.base import as_floats, checked_sample_weight
 from structpred.models.chain.constraints import check_gold, fixed_scores, resolve_constraints
-from structpred.models.chain.inputs import Input, NumericInput, RowInput, TokenInput, choose_input
+from structpred.models.chain.inputs import Input, NumericInput, RowInput, TokenInput, choose_input, refuse_transitions
 from structpred.models.chain.inspection import chain_names
+from structpred.models.chain.problem import chain_problem
 from structpred.models.chain.targets import (
     LabelEncoder,
     PartialLabels,
@@ -36,7 +36,6 @@ from structpred.models.partial import warn_of_minus_one
 from structpred.models.settings import resolve_loss
 from structpred.models.sharding import Columns, Further, Sharding
 from structpred.models.signs import Names
-from structpred.oracles.chain import ChainOracle
 from structpred.task.instance_subset import take_features
 from structpred.task.partial_task import PartialTask
 from structpred.task.task import Task
@@ -145,6 +144,7 @@ def encoder_of_shards(labels: Sequence[Sequence[Any]], classes: Sequence[Any] | 
 
 
 def _input_for(model: Any, X: Any) -> tuple[Input, Any]:
+    refuse_transitions([] if model.template is None else load_templates(model.template), "shards")
     if model.template is not None and model.n_bits is None and model.min_count == 1:
         return choose_input(X, model.template, 1, DEFAULT_BITS)
     found: tuple[Input, Any] = model._input_for(X)
@@ -233,26 +233,19 @@ def labelled(
     fixed = fixed_scores(classes, data.offsets, constraints, allowed)
     if fixed is not None:
         check_gold(fixed, codes, data.offsets, classes, () if partial is None else partial.rows)
-    features = _features(data, len(classes), fixed)
+    features, oracle, shapes = chain_problem(data, len(classes), fixed)
     gold = np.split(codes, data.offsets[1:-1])
-    shapes = [(length, len(classes)) for length in data.lengths.tolist()]
     weights = None if token_weight is None else checked_token_weights(token_weight, data.lengths)
     importance = checked_sample_weight(sample_weight, len(data))
     of_all = {"token_weights": weights, "sample_weight": importance, "n_jobs": n_jobs}
     if partial is None:
-        return Task(features, ChainOracle(), gold, shapes, loss, **of_all), encoder  # type: ignore[arg-type]
+        return Task(features, oracle, gold, shapes, loss, **of_all), encoder  # type: ignore[arg-type]
     narrow = fixed_scores(classes, data.offsets, constraints, allowed, known=partial.choices)
     assert narrow is not None
     check_left(narrow, data.offsets, partial.rows)
-    left = take_features(_features(data, len(classes), narrow), partial.rows)
+    left = take_features(chain_problem(data, len(classes), narrow)[0], partial.rows)
     known = {"allowed": left, "rows": partial.rows}
-    return PartialTask(features, ChainOracle(), gold, shapes, loss, **known, **of_all), encoder  # type: ignore[arg-type]
-
-
-def _features(data: PackedSequences | PositionSequences, n_labels: int, fixed: FixedScores | None) -> FeatureMap:
-    if isinstance(data, PositionSequences):
-        return data.features(n_labels, fixed)
-    return cast(FeatureMap, SequenceFeatures(data, n_labels, fixed=fixed))
+    return PartialTask(features, oracle, gold, shapes, loss, **known, **of_all), encoder  # type: ignore[arg-type]
 
 
 def checked_token_weights(weights: Any, lengths: npt.NDArray[np.int64]) -> list[npt.NDArray[np.float64]]:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector, check_length, padded
 from structpred.data.sequences import PackedSequences
-from structpred.errors import DataError
+from structpred.errors import DataError, ParameterError
 from structpred.features.sequences import n_chain_weights, weight_table
 from structpred.models.bundles import OBJECT
 from structpred.models.chain.inputs import INPUT, INPUTS, Input
@@ -253,6 +253,8 @@ def canonical(data: PackedSequences) -> Any:
     """The positions as a CSR matrix of float64 whose rows are sorted, without duplicates and zeros."""
     from scipy import sparse
 
+    if data.n_transitions:
+        raise ParameterError("template: transitions that look at words (B lines with macros) do not go with kernels")
     rows = sparse.csr_array((data.values.astype(np.float64), data.indices, data.indptr), shape=(data.n_tokens, data.n_features))
     rows.sum_duplicates()
     rows.eliminate_zeros()
