@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+import pytest
 from cli_helpers import Shell
 
 
+@pytest.mark.slow  # shards start a cluster
 def test_transitions_that_look_at_words(shell: Shell, corpus: Path, tmp_path: Path) -> None:
     """`evaluate`, `predict`, `inspect` take the model; `--shards`, `--n-bits` and `export` name the line."""
     (tmp_path / "b.template").write_text("U00:%x[0,0]\nB\nB01:%x[0,1]\n")

@@ -75,3 +75,19 @@ def test_names_are_in_the_file(tmp_path: Path) -> None:
     """A loaded model has them."""
     model_of(NAMES).save(tmp_path / "m.spz")
     assert load(tmp_path / "m.spz").classes_.tolist() == ["old", "tall"]
+
+
+def test_names_of_features_are_kept(tmp_path: Path) -> None:
+    """The columns of a data frame are in the model, its explanations and its file; a frame with other columns is refused."""
+    frame = Frame(np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [3.0, 0.0]]), ["height", "age"])
+    model = MultiLabelMRF(C=10.0, max_iter=50).fit(frame, NAMES)
+    model.save(tmp_path / "m.spz")
+    for known in (model, load(tmp_path / "m.spz")):
+        assert known.feature_names_in_.tolist() == ["height", "age"]
+        assert {c.feature for c in known.explain([3.0, 0.0]).contributions} >= {"height", "bias"}
+        assert known.top_features(2).labels[0].positive[0][0] == "height"
+        np.testing.assert_array_equal(known.predict(frame), model.predict(frame.rows))
+        with pytest.raises(DataError, match="expected the columns of fit in their order; where 'height' was is 'age' now"):
+            known.predict(Frame(frame.rows, ["age", "height"]))
+    assert not hasattr(model.fit(frame.rows, NAMES), "feature_names_in_")  # none are left of the fit before
+    assert not hasattr(model_of(ROWS), "feature_names_in_")

@@ -77,6 +77,7 @@ class FieldEstimator(StructuredEstimator, Generic[Outputs, Tables]):
     def _keep_field(self, made: Field, oracle: Oracle) -> None:
         """Set the attributes of the field: after training, and when a model file has been read."""
         self._field, self.oracle_ = made, oracle
+        self.__dict__.pop("feature_names_in_", None)
         for name, value in made.attributes().items():
             setattr(self, name, value)
 
@@ -200,6 +201,7 @@ class LabelSharding(FieldSharding):
         Y = labels_of(X, y, rows.shape[0], missing=True)
         names = X.feature_names if known else getattr(X, "columns", None)  # of a data frame
         features = None if names is None else [str(name) for name in names]
+        features = None if features == [str(k) for k in range(rows.shape[1])] else features
         return Examples(rows, Y, list(X.label_names) if known and y is None else listed, features)
 
     def _known(self, model: Any) -> Sequence[str] | None:

@@ -212,11 +212,16 @@ class LabelField:
         """Sizes, names and edges; the hierarchy, its costs and what is required along it where there is one."""
         own = {"hierarchy_": self.hierarchy, "label_weights_": self.costs, "require_": self.require}
         own = {} if self.hierarchy is None else own
+        if self.feature_names is not None:
+            own["feature_names_in_"] = np.array(self.feature_names, dtype=object)
         sizes = {"n_features_in_": self.n_features, "n_labels_": self.n_labels}
         return {**sizes, "label_names_": self.names, "classes_": np.array(self.names), "edges_": self.edges, **own}
 
     def read(self, X: Any) -> Any:
-        """The rows of features (CSR)."""
+        """The rows of features (CSR). DataError for a data frame whose columns are others than at fit, or in another order."""
+        for known, column in zip(self.feature_names or (), getattr(X, "columns", ()), strict=False):
+            if known != str(column):
+                raise DataError(f"X: expected the columns of fit in their order; where {known!r} was is {str(column)!r} now")
         return as_rows(X, self.n_features)
 
     def truth(self, X: Any, y: Any, data: Any) -> Integers:

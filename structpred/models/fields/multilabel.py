@@ -111,13 +111,18 @@ class LabelSets:
         found: Bundle = super()._contents()  # type: ignore[misc]
         if self._field.scale is not None:
             found.arrays = self._field.scale.arrays() | found.arrays
+        if self._field.feature_names is not None and not (getattr(self, "reader_", None) or {}).get("feature_names"):
+            found.texts["feature_names"] = list(self._field.feature_names)
         return found
 
 
 def with_field(model: Model, made: LabelField, head: dict[str, Any], bundle: Bundle) -> Model:
     """The estimator of a file with its field, and with the weights of it."""
-    names = head["reader"].get("feature_names")  # where a program that read the training data has kept them
+    # a program that read the training data keeps them in its own part
+    names = bundle.texts.get("feature_names", head["reader"].get("feature_names"))
     known = list(map(str, names)) if isinstance(names, list) and len(names) == head["n_features"] else None
+    if known is None and "feature_names" in bundle.texts:
+        raise ValueError(f"{head['n_features']} features, but {len(names)} names")
     scale = FeatureScale.from_arrays(head["scale"], bundle.arrays, head["n_features"])
     made = replace(made, scale=scale, feature_names=known)
     _ = made.shape  # checks the edges
@@ -168,6 +173,8 @@ class MultiLabelMRF(LabelSets, FieldEstimator[Integers, Floats]):
         The inference that is used.
     n_labels_, n_features_in_ : int
         The numbers of labels and of features.
+    feature_names_in_ : ndarray (n_features_in_,)
+        The names of the features, where X is a data frame or data with names; `predict` refuses a frame with other columns.
     label_names_ : list of str
         The names of the labels; their numbers where the data have none.
     classes_ : ndarray (n_labels,)
@@ -253,7 +260,7 @@ class HierarchicalMultiLabel(LabelSets, FieldEstimator[Integers, Floats]):
         What a wrong label costs.
     require_ : str or None
         What is required of outputs.
-    edges_, oracle_, n_labels_, n_features_in_, label_names_
+    edges_, oracle_, n_labels_, n_features_in_, feature_names_in_, label_names_
         As for MultiLabelMRF.
     coef_, certificate_, history_, n_iter_, stop_reason_, converged_, probabilistic_
         As for every estimator.
