@@ -7,6 +7,7 @@ from structpred.runtime.lazy_names import lazy_names
 if TYPE_CHECKING:
     from structpred.io.columns import ColumnCorpus, format_columns, read_columns
     from structpred.io.crfsuite import AttributeCorpus, format_crfsuite, read_crfsuite
+    from structpred.io.jsonl import read_jsonl
     from structpred.io.multilabel.data import MultiLabelData, read_libsvm_multilabel, read_npz_multilabel, write_npz_multilabel
     from structpred.io.multilabel.mulan import read_clus, read_label_xml, read_mulan
     from structpred.io.ocr import OcrWords, read_ocr
@@ -24,7 +25,7 @@ __all__ = [
     "TREEBANK_FORMATS", "Atom", "AttributeCorpus", "ColumnCorpus", "HashedTemplateFeaturizer", "MultiLabelData",
     "OcrWords", "PairwiseProblem", "Problem", "Sentence", "Template", "TemplateFeaturizer", "Tree", "Treebank",
     "TreebankFormat", "UaiModel", "built_in_templates", "format_columns", "format_crfsuite", "format_uai",
-    "load_templates", "open_output", "read_clus", "read_columns", "read_crfsuite", "read_label_xml",
+    "load_templates", "open_output", "read_clus", "read_columns", "read_crfsuite", "read_jsonl", "read_label_xml",
     "read_libsvm_multilabel", "read_mulan", "read_npz_multilabel", "read_ocr", "read_template", "read_text",
     "read_treebank", "read_uai", "read_uai_evidence", "source_name", "stream_treebank", "validate_treebank",
     "write_npz_multilabel", "write_treebank",
@@ -33,6 +34,7 @@ __all__ = [
 _FILES = {
     "columns": ("ColumnCorpus", "format_columns", "read_columns"),
     "crfsuite": ("AttributeCorpus", "format_crfsuite", "read_crfsuite"),
+    "jsonl": ("read_jsonl",),
     "multilabel.data": ("MultiLabelData", "read_libsvm_multilabel", "read_npz_multilabel", "write_npz_multilabel"),
     "multilabel.mulan": ("read_clus", "read_label_xml", "read_mulan"),
     "ocr": ("OcrWords", "read_ocr"),

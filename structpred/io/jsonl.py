@@ -10,18 +10,32 @@ import numpy as np
 
 from structpred.errors import DataError
 from structpred.io.columns import ColumnCorpus, Row
-from structpred.io.text import quoted, split_lines
+from structpred.io.text import PathLike, quoted, read_text, source_name, split_lines
 
 #: what a text is cut into
 WORD = re.compile(r"\w+|[^\w\s]")
 _TOKENS, _TAGS, _ENTITIES = ("tokens", "words"), ("tags", "labels", "ner_tags"), ("entities", "spans", "label", "labels")
 
 
-def parse_jsonl(text: str, name: str) -> ColumnCorpus:
-    """The words of all objects as column 0, and their labels, if there are any, as column 1; of entities in IOB2.
+def read_jsonl(path: PathLike, *, encoding: str = "utf-8") -> ColumnCorpus:
+    """Read JSON lines: the words of all objects as column 0, their labels, if there are any, as column 1; of entities in IOB2.
 
-    name: for messages. Raises DataError naming the line: no JSON, neither tokens nor a text, a tag too many or too few, entities
-    that overlap or end inside a word, labels in some objects only.
+    An object has "tokens" and "tags", or a "text" and its "entities", lists [start, end, kind] of characters. Raises DataError
+    with file and line: no JSON, neither tokens nor a text, a tag too many or too few, entities that overlap or end inside a word,
+    labels in some objects only; and what `read_text` raises.
+
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "a.jsonl"
+    ...     _ = path.write_text('{"tokens": ["Oslo", "grows"], "tags": ["B-LOC", "O"]}')
+    ...     read_jsonl(path).labels()
+    [['B-LOC', 'O']]
+    """
+    return parse_jsonl(read_text(path, encoding), source_name(path))
+
+
+def parse_jsonl(text: str, name: str) -> ColumnCorpus:
+    """As `read_jsonl`, for text that was read already; name: for messages.
 
     >>> parse_jsonl('{"text": "Oslo is big.", "entities": [[0, 4, "LOC"]]}', "a.jsonl").sentences()
     [[('Oslo', 'B-LOC'), ('is', 'O'), ('big', 'O'), ('.', 'O')]]

@@ -112,3 +112,35 @@ def test_labels_are_counted_up_to_a_cut() -> None:
     """The first lines of a long file end anywhere: what is no object is left out of the labels, which decide the score."""
     lines = ['{"tokens": ["Oslo", "is"], "tags": ["B-LOC", "O"]}', '{"tokens": ["Os']
     assert detect_format(lines, "a.jsonl").labels(lines) == {"B-LOC": 1, "O": 1}
+
+
+def test_validate_finds_all_that_is_wrong(shell: Shell, tmp_path: Path) -> None:
+    """Objects that cannot be read, labels in some only, broken schemes, repetitions: each with its line; skip writes the rest."""
+    lines = [
+        b'{"text": "Oslo is big.", "entities": [[0, 4, "LOC"]]}',
+        b'{"text": "x"',
+        b"",
+        b'{"tokens": ["a", "b"], "tags": ["O", "I-PER"]}',
+        b'{"tokens": ["a"]}',
+        b'{"text": "Oslo is big.", "entities": []}',
+        b'{"tokens": ["\xff"], "tags": ["B-PER"]}',
+        b'{"tokens": ["b", "c"], "tags": ["B-PER", "I-PER"]}',
+    ]
+    (tmp_path / "a.jsonl").write_bytes(b"\n".join(lines))
+    done = shell("validate", "a.jsonl", "--json", "--rare", "0")
+    found = json.loads(done.stdout)
+    assert done.returncode == 1
+    assert (found["scheme"], found["n_errors"], found["files"][0]["n_sequences"]) == ("IOB2", 4, 7)
+    places = {finding["kind"]: [place.split(": ")[0] for place in finding["places"]] for finding in found["findings"]}
+    wrong = {"row": ["a.jsonl:2", "a.jsonl:5"], "encoding": ["a.jsonl:7"], "tags": ["a.jsonl:4"]}
+    assert places == {**wrong, "duplicate": ["a.jsonl:6"], "contradiction": ["a.jsonl:6"]}
+    assert shell("validate", "a.jsonl", "--on-error", "skip", "-o", "clean.jsonl").returncode == 0
+    assert (tmp_path / "clean.jsonl").read_bytes().splitlines() == [lines[0], lines[5], lines[7]]
+    assert shell("validate", "clean.jsonl", "--rare", "0").returncode == 0
+
+
+def test_validate_of_objects_without_labels(shell: Shell, tmp_path: Path) -> None:
+    """Texts alone are sequences without labels: nothing is wrong with them."""
+    (tmp_path / "a.jsonl").write_text('{"text": "It rains"}\n{"text": "It does"}\n')
+    done = shell("validate", "a.jsonl", "--format", "jsonl")
+    assert (done.returncode, "4 tokens, 0 labels" in done.stdout) == (0, True)

@@ -1,10 +1,12 @@
 """Promises of the reader of JSON lines: tokens and tags, texts and entities, and errors that name the line and the reason."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from structpred.errors import DataError
+from structpred.io import read_jsonl
 from structpred.io.jsonl import each_object, parse_jsonl
 
 OSLO = [("Oslo", "B-LOC"), ("is", "O"), ("big", "O"), (".", "O")]
@@ -74,3 +76,13 @@ def test_no_object() -> None:
     """A file of blank lines is refused."""
     with pytest.raises(DataError, match="expected at least one sentence"):
         parse_jsonl("\n \n", "a.jsonl")
+
+
+def test_files_are_read_where_the_other_readers_are(tmp_path: Path) -> None:
+    """`structpred.io.read_jsonl` reads a file, in its encoding, and names it in errors."""
+    path = tmp_path / "a.jsonl"
+    path.write_bytes('{"tokens": ["Zoë"], "tags": ["B-PER"]}'.encode("latin-1"))
+    assert read_jsonl(path, encoding="latin-1").sentences() == [[("Zoë", "B-PER")]]
+    path.write_text("{}")
+    with pytest.raises(DataError, match=r"a\.jsonl:1: expected"):
+        read_jsonl(path)

@@ -14,7 +14,7 @@ from structpred.errors import DataError, ParameterError
 from structpred.io.columns import COLUMN_FORMATS, ROW_FORMATS, ColumnCorpus, format_columns, parse_columns
 from structpred.io.crfsuite import AttributeCorpus, parse_crfsuite
 from structpred.io.guesses import looks_like
-from structpred.io.jsonl import each_object, parse_jsonl
+from structpred.io.jsonl import parse_jsonl
 from structpred.io.ocr import OcrWords, parse_ocr
 from structpred.io.text import label_lines, read_bytes, read_text, source_name, split_lines
 from structpred.io.validation.scan import scan_bytes
@@ -204,18 +204,14 @@ def _sound_text(path: str, reader: Reader, encoding: str) -> str:
     """The text of a file with blank lines in place of sequences that have an error, so that line numbers stay."""
     raw, name = read_bytes(path, encoding), source_name(path)
     lines = raw.decode("utf-8", "replace").split("\n")
-    if reader.format == "jsonl":
-        errors = {number: found for number, found in each_object(lines) if isinstance(found, DataError)}
-        broken, left, n = set(errors), len(errors), sum(bool(line.strip()) for line in lines)
-    else:
-        # the number of columns is that of most lines: the labels may be missing
-        format = "columns" if reader.format in COLUMN_FORMATS and reader.n_columns is not None else reader.format
-        scan = scan_bytes(raw, name, format)
-        broken, left, n = scan.broken_lines, int(scan.tokens.broken.sum()), len(scan.tokens)
-        errors = {first.line: DataError(first.text) for first in itertools.islice(scan.problems(), 1)}
+    # the number of columns is that of most lines: the labels may be missing
+    format = "columns" if reader.format in COLUMN_FORMATS and reader.n_columns is not None else reader.format
+    scan = scan_bytes(raw, name, format)
+    broken, left, n = scan.broken_lines, int(scan.tokens.broken.sum()), len(scan.tokens)
     if not broken:
         return "\n".join(lines)
-    place = f"{name}:{min(errors)}: {errors[min(errors)]}"
+    first = next(scan.problems())
+    place = f"{name}:{first.line}: {first.text}"
     if left == n:
         raise DataError(f"{name}: expected at least one sequence without an error, got none; the first error: {place}")
     log.warning("%s: %d of %d sequences with errors left out; first: %s", name, left, n, place)

@@ -78,8 +78,8 @@ class Validation:
         tokens, text = self._scan.tokens, self._scan.text or Lines(b"")
         kept = [i for i in range(len(tokens)) if i not in self._broken]
         numbers = sorted([*(tokens.of(i) for i in kept), *([n] for n in self._scan.documents)])
-        blocks = [b"".join(text[n] + b"\n" for n in block) for block in numbers]
-        return (b"" if self._scan.format == "ocr" else b"\n").join(blocks)
+        blocks = [b"".join(text[n] + b"\n" for n in dict.fromkeys(block)) for block in numbers]
+        return (b"" if self._scan.format in ("jsonl", "ocr") else b"\n").join(blocks)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""

@@ -165,7 +165,7 @@ class Rows:
         return label, rest
 
 
-def word_offsets(lines: Lines) -> npt.NDArray[np.int64]:
+def word_ends(lines: Lines) -> npt.NDArray[np.int64]:
     """Where words begin, counted in rows: a word ends where next_id is -1, or the word's number changes."""
     offsets, n = array("q", [0]), 0
     word: str | None = None

@@ -14,14 +14,16 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.data.ragged import Ragged, runs
-from structpred.errors import ParameterError
+from structpred.errors import DataError, ParameterError
 from structpred.io import crfsuite, ocr
-from structpred.io.columns import BOUNDARY, COLUMN_FORMATS, MOST_COLUMNS, field_count
+from structpred.io.columns import BOUNDARY, COLUMN_FORMATS, MOST_COLUMNS, Row, field_count
+from structpred.io.jsonl import each_object
 from structpred.io.on_demand import SlicedList
 from structpred.io.text import ENCODING_HINT, PathLike, check_lines, check_mean, quoted, read_bytes, source_name
-from structpred.io.validation.rows import BLANK, COLUMNS, ENCODING, GOOD, LINKS, Lines, Rows, broken_links, word_offsets
+from structpred.io.validation.rows import BLANK, COLUMNS, ENCODING, GOOD, LINKS, LabelCodes, Lines, Rows, broken_links, word_ends
+from structpred.runtime.ranges import ends_of
 
-FORMATS = (*COLUMN_FORMATS, "crfsuite", "ocr")
+FORMATS = (*COLUMN_FORMATS, "crfsuite", "jsonl", "ocr")
 _BOUNDARY_LINE = re.compile(rb"^%s(?![^ \t\r\n])" % BOUNDARY.encode(), re.MULTILINE)
 _UNPRINTED = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 
@@ -133,6 +135,8 @@ def scan_bytes(data: bytes, name: str, format: str, *, label_column: int = -1, n
     check_lines(data, name)
     check_mean(data, name)
     lines = Lines(data)
+    if format == "jsonl":
+        return _scan_objects(lines, name)
     kinds, width, documents = _encodings(lines), None, list[int]()
     if format in COLUMN_FORMATS:
         width = n_columns or COLUMN_FORMATS[format] or _usual_width(lines)
@@ -142,7 +146,7 @@ def scan_bytes(data: bytes, name: str, format: str, *, label_column: int = -1, n
         kinds[np.array(documents, np.int64) - 1] = BLANK
     rows = Rows(lines, format, kinds, width, label_column % width if width else 0)
     numbers = (np.flatnonzero(kinds != BLANK) + 1).astype(np.int32)
-    offsets = word_offsets(lines) if format == "ocr" else runs(numbers)
+    offsets = word_ends(lines) if format == "ocr" else runs(numbers)
     codes, links = rows.labels.codes, dict[int, str]()
     if format == "ocr":
         good = numbers[kinds[numbers - 1] == GOOD]
@@ -154,6 +158,30 @@ def scan_bytes(data: bytes, name: str, format: str, *, label_column: int = -1, n
     blank = _idle_blanks(kinds, numbers) if format != "ocr" else ()
     problems = partial(_problems, rows, links)
     return Scan(name, format, tokens, problems, width, lines, documents, rows.bare, _unprinted(lines), blank)
+
+
+def _scan_objects(lines: Lines, name: str) -> Scan:
+    """JSON lines: an object is a sequence, whose tokens are all in its line."""
+    objects, problems, width, labels = dict[int, list[Row]](), list[Problem](), 0, LabelCodes()
+    for number, found in each_object(map(lines.text, range(1, len(lines) + 1))):
+        wrong = [Problem("encoding", number, text) for text in _encoding_problems(lines, number)]
+        if isinstance(found, DataError):
+            wrong = wrong or [Problem("row", number, str(found))]
+        elif not wrong and len(found[0]) != (width := width or len(found[0])):
+            wrong = [Problem("row", number, "expected labels in all objects or in none")]
+        objects[number] = [] if wrong else found  # type: ignore[assignment]
+        problems += wrong
+    words = [tuple(row[0] for row in rows) for rows in objects.values()]
+    lengths = np.fromiter(map(len, words), np.int64, len(words))
+    offsets, label_offsets = ends_of(np.maximum(lengths, 1)), ends_of(lengths * (width > 1))
+    labels.extend([row[1] for rows in objects.values() for row in rows if width > 1])
+    places = np.repeat(np.fromiter(objects, np.int32, len(words)), np.diff(offsets))
+    excess = None if labels.excess is None else int(np.repeat(places[offsets[:-1]], lengths)[labels.excess])
+    label_offsets = label_offsets if excess is None else np.zeros_like(label_offsets)
+    hashes = np.fromiter(map(hash, words), np.int64, len(words))
+    known = labels.names, labels.codes, label_offsets, hashes, words.__getitem__, excess
+    tokens = Tokens(places, offsets, lengths == 0, *known)
+    return Scan(name, "jsonl", tokens, lambda: iter(problems), None, lines, characters=_unprinted(lines))
 
 
 def ints(numbers: npt.NDArray[Any]) -> Iterator[int]:
