@@ -17,6 +17,8 @@ Record = dict[str, float | int | None]
 CROSSING = 1e-5
 #: by how much, relative to the sizes of its terms, a sum in float64 may be wrong: a few units in the last place
 ROUNDING = 8 * float(np.finfo(np.float64).eps)
+#: what a certificate says of classes from outside the package
+_OWN = {True: "own classes checked on examples", False: "own classes were not checked"}
 
 
 @dataclass(frozen=True)
@@ -26,8 +28,8 @@ class Certificate:
     gap = primal - dual, or None where either is missing. `proven` is False where the oracle may have missed the
     maximum: `primal` is then only an estimate from below, and the numbers prove nothing. local: the problem is not convex, as
     where labels are missing: `primal` is its value at a local optimum at best, and no bound on the optimum is known.
-    checked: True where every class from outside the package that took part passed its contract, False where that check was
-    turned off, None where no such class took part, or nobody asked.
+    checked: True where every class from outside the package that took part passed its contract, which is tried on examples and
+    proves nothing of other inputs; False where that was turned off, None where no such class took part, or nobody asked.
     """
 
     primal: float | None = None
@@ -59,16 +61,16 @@ class Certificate:
         """
         if self.gap is not None and self.certifies:
             share = 100 * max(self.relative_gap or 0.0, 0.0)
-            unchecked = " Own classes took part that were not checked." if self.checked is False else ""
+            note = "" if self.checked is None else f" {_OWN[self.checked].capitalize()}."
             if share <= 1.0:
-                return f"The training objective is optimal to {share:.3g} %. More passes can hardly lower it.{unchecked}"
+                return f"The training objective is optimal to {share:.3g} %. More passes can hardly lower it.{note}"
             bounds = f"the optimum of the training objective is at most {share:.3g} % below what was reached"
             if share >= 100.0:  # "121 % below" says nothing of an objective that cannot be negative
                 bounds = f"the optimum of the training objective lies between {self.dual:.3g} and {self.primal:.3g}"
             advice = "Scores usually settle long before this gap closes."
             if share > 50.0:
                 advice = "That says little of these weights: train longer, or judge them by their scores on new data."
-            return f"The bounds hold: {bounds}. {advice}{unchecked}"
+            return f"The bounds hold: {bounds}. {advice}{note}"
         if self.primal is None:
             why = "no objective was computed"
         elif self.local:
@@ -94,7 +96,7 @@ class Certificate:
             return f"{line}: an estimate, not a proof (the oracle is inexact)"
         if self.dual is None:
             line += ", without a lower bound"
-        return {None: line, True: f"{line}, own classes checked", False: f"{line}, own classes were not checked"}[self.checked]
+        return line if self.checked is None else f"{line}, {_OWN[self.checked]}"
 
     def _repr_html_(self) -> str:
         """The bounds as a table, and the line, for notebooks."""

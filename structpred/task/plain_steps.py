@@ -20,7 +20,7 @@ import numpy.typing as npt
 from structpred.core.costs import TaskCosts
 from structpred.core.group_scales import Scale
 from structpred.core.oracle import Labels, Scores
-from structpred.core.own_code import asked_parts, blamed
+from structpred.core.own_code import asked_parts, blamed, own_code
 from structpred.core.sparse import SparseVector
 from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
@@ -38,6 +38,7 @@ class PlainSteps:
     def __init__(self, inference: Inference, parts: Sequence[Integers], costs: TaskCosts) -> None:
         self.inference, self.parts, self.costs = inference, parts, costs
         self.features, self.oracle = inference.features, inference.oracle
+        self._found: dict[object, Integers] | None = {} if own_code(self.oracle) else None
 
     def one(self, w: Vector, i: int, loss_weight: float, scale: Scale = 1.0) -> Step:
         """Loss-augmented inference for instance i at the weights scale * w. The arrays are only good until the next call."""
@@ -64,12 +65,26 @@ class PlainSteps:
             raise DataError(f"sample {i}: the features of the output found, or the weights, are not finite numbers")
         if violation < doubtful(margin):
             refuse_contradiction(self.oracle, i, augmented, self.parts[i], found, bound)
+        self.recall(i, augmented, found, bound)
         if bound is None:
             return Step(difference, loss, violation, violation)
         truth = float(augmented[self.parts[i]].sum())  # its loss is zero: costs . mu(truth) = -constant, which cancels
         if not violation <= bound - truth < inf:  # False for NaN
             checked_bound(self.oracle, "argmax_bound", i, bound, augmented[found])
         return Step(difference, loss, violation, max(violation, bound - truth))
+
+    def recall(self, i: int, scores: Scores, found: Integers, bound: float | None) -> None:
+        """OracleError where outputs that an oracle from outside found before, at other scores, are better than what it found now.
+
+        So a solver shows itself that stops early without saying so: no true output has to beat its answer.
+        """
+        if self._found is None:
+            return
+        shape = self.inference.shapes[i]
+        for key in ((i, shape), (-1, shape)):  # its own last one, and that of its shape
+            if (before := self._found.get(key)) is not None:
+                refuse_contradiction(self.oracle, i, scores, before, found, bound, "an output that it found before")
+            self._found[key] = found.copy()
 
     def last_parts(self, i: int) -> Integers | None:
         """The parts of the output that the last step, which was about instance i, found; None where they are not kept."""

@@ -126,10 +126,11 @@ def refuse_contradiction(
     truth: npt.NDArray[np.int64],
     found: npt.NDArray[np.int64],
     bound: float | None = None,
+    known: str = "the true output",
 ) -> None:
     """OracleError where the parts `found`, or `bound`, are said to be best at `scores`, but the parts `truth` score more.
 
-    An inexact argmax without a bound says nothing of the kind.
+    An inexact argmax without a bound says nothing of the kind. known: what messages call the output of the parts `truth`.
     """
     if bound is None and not oracle.exact:
         return
@@ -149,8 +150,7 @@ def refuse_contradiction(
     size = float(np.abs(scores[found]).sum() + np.abs(scores[truth]).sum())
     if least - claimed > TOLERANCE * (1.0 + size):
         raise OracleError(
-            f"sample {i}: {claim} {claimed:.9g}, but the true output has {least:.9g} at the same scores: {cause}; "
-            "run check_oracle on it"
+            f"sample {i}: {claim} {claimed:.9g}, but {known} has {least:.9g} at the same scores: {cause}; run check_oracle on it"
         )
 
 

@@ -1,11 +1,13 @@
 """Solvers that stop at a gap: a check names the gap, a declared tolerance is allowed, and training takes it for a bound."""
 
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
 import pytest
 
 import structpred
+from structpred import Instance, check_oracle
 from structpred.contracts.checks import check_marginals
 from structpred.core.oracle import Oracle
 from structpred.core.result import Certificate
@@ -13,11 +15,13 @@ from structpred.errors import OracleError
 from structpred.features.parts import PartFeatures
 from structpred.layers import Hinge
 from structpred.layers.record import Scores
+from structpred.models import StructuredPredictor
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.part_losses import Hamming
 from structpred.oracles.chain import ChainOracle
 from structpred.oracles.multiclass import MulticlassOracle
+from structpred.oracles.solver import SolverOracle
 from structpred.slack.surrogate import SlackRescaling
 from structpred.task.task import Task
 from structpred.task.task_checks import refuse_contradiction
@@ -232,3 +236,35 @@ def test_a_projection_out_of_the_hull_is_named_without_a_list() -> None:
     """By a direction in which it leads further than the best output."""
     with pytest.raises(OracleError, match="project: point of the hull"):
         structpred.check_oracle(Outside())
+
+
+N, K = 30, 6
+
+
+def _nearly(gap: float) -> Callable[[np.ndarray], np.ndarray]:
+    """The K largest of N; the next one in place of the last where that costs less than the gap, of which it says nothing."""
+
+    def solve(values: np.ndarray) -> np.ndarray:
+        order = np.argsort(-values, kind="stable")
+        near = values[order[K - 1]] - values[order[K]] < gap * abs(values[order[:K]].sum())
+        return np.isin(np.arange(N), [*order[: K - 1], order[K - 1 + near]]).astype(np.float64)
+
+    return solve
+
+
+@pytest.mark.parametrize("threads", [False, True], ids=["single", "blocks"])
+@pytest.mark.parametrize("gap", [0.0, 0.001])
+def test_a_gap_that_only_earlier_answers_show(gap: float, threads: bool) -> None:
+    """A solver that stops early without saying so, that passes its check, and that no true output beats: what it found before
+    does, in training. An exact one trains, and its certificate says that own code was checked on examples."""
+    rng, exact = np.random.default_rng(0), _nearly(0.0)
+    rows = [rng.normal(size=(N, 5)) for _ in range(40)]
+    X, Y = [Instance(row, (N,)) for row in rows], [exact(row @ np.ones(5) + rng.normal(size=N)).astype(int) for row in rows]
+    oracle = SolverOracle(_nearly(gap), N, minimises=False, exact=True, threads=threads)
+    check_oracle(oracle)
+    model = StructuredPredictor(oracle, trainer="n_slack", max_iter=15)
+    if gap:
+        with pytest.raises(OracleError, match=r"but an output that it found before has .* a solver that stops at a gap"):
+            model.fit(X, Y)
+    else:
+        assert str(model.fit(X, Y).certificate_).endswith("own classes checked on examples")

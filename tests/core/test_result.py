@@ -25,9 +25,11 @@ def test_the_line_says_whether_own_classes_were_checked() -> None:
     """The line of a certificate names the check of own classes where it was made, and where it was turned off."""
     lines = {checked: str(Certificate(2.0, 1.0, proven=True, checked=checked)) for checked in (None, True, False)}
     assert "classes" not in lines[None]
-    assert lines[True].endswith("own classes checked")
+    assert lines[True].endswith("own classes checked on examples")
     assert lines[False].endswith("own classes were not checked")
     assert "not checked" in Certificate(2.0, 1.999, proven=True, checked=False).meaning()
+    for dual in (1.0, 1.999):
+        assert Certificate(2.0, dual, proven=True, checked=True).meaning().endswith(" Own classes checked on examples.")
 
 
 def test_headers_of_older_files_have_no_word_on_checks() -> None:

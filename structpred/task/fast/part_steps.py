@@ -104,6 +104,9 @@ class PartSteps(PlainSteps):
         labels, label_ends, bounds = self.inference.best_of_block(scores, first, last, places)
         found, found_ends = parts_batch(self.oracle, labels, label_ends, self.inference.shapes[first:last], first)
         (losses, gaps, sizes), ends = np.empty((3, last - first)), np.empty(last - first + 1, np.int64)
+        for k in range(last - first) if self._found is not None else ():
+            own, bound = slice(found_ends[k], found_ends[k + 1]), None if bounds is None else float(bounds[k])
+            self.recall(first + k, scores[places[k] : places[k + 1]], found[own], bound)
         outputs = self.truth, self.ends[first : last + 1], found, found_ends
         into = places, losses, gaps, sizes, ends
         wrong, parts, counts = kernels().compare_each(*outputs, constants, costs, scores, loss_weight, FREE, *into)
