@@ -172,13 +172,13 @@ def run_training(training: Training[Any], values: Mapping[str, Any], session: Se
     sizes = training.read()
     events.emit("start", **sizes, options=dict(values))
     model = training.estimator(common_settings(options, events.passed, verbose=not session.quiet))
-    before = _stamp(options.checkpoint_path)
+    before = list(map(_stamp, training.checkpoints()))
     try:
         training.fit(model)
         model.save(options.output)
     except KeyboardInterrupt:
         hear(signal.SIG_IGN)  # a second signal is too late to lose the line that says how to go on
-        raise _interrupted(options, session, events, before) from None
+        raise _interrupted(training, session, events, before) from None
     if options.checkpoint is None:
         for path in training.checkpoints():
             remove_checkpoint(path)
@@ -242,7 +242,7 @@ def _check_files(training: Training[Any]) -> None:
     check_output(options.output, "-o", inputs)
     check_output(str(path), "--checkpoint", [*inputs, options.output])
     with claimed(path):  # another run that writes it is an error now, not after all is read
-        there = path.exists() or previous(path).exists()
+        there = any(one.exists() or previous(one).exists() for one in training.checkpoints())
     if options.resume and not there:
         raise CheckpointError(f"{path}: there is no checkpoint to resume from; leave --resume out to start from the beginning")
     if there and not options.resume:
@@ -264,13 +264,15 @@ def common_settings(options: TrainingOptions, callback: Callable[[Record], None]
     }
 
 
-def _interrupted(options: TrainingOptions, session: Session, events: Events, before: Stamp) -> Stop:
+def _interrupted(training: Training[Any], session: Session, events: Events, before: list[Stamp]) -> Stop:
     """How an interrupted run ends: the checkpoint, if there is one of this run, and the command that continues it.
 
-    before: the stamp of the checkpoint's file before the run.
+    before: the stamps of the checkpoints' files before the run.
     """
-    path = options.checkpoint_path
-    kept = _stamp(path) is not None and (options.resume or _stamp(path) != before)
+    options, files = training.options, training.checkpoints()
+    now = list(map(_stamp, files))
+    path = next((file for file, stamp in zip(files, now, strict=True) if stamp is not None), files[0])
+    kept = any(stamp is not None for stamp in now) and (options.resume or now != before)
     events.emit("interrupted", checkpoint=str(path) if kept else None)
     if not kept:
         return interrupted("there was no checkpoint yet, nothing was written")

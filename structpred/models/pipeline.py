@@ -1,22 +1,26 @@
 """From words to trees: a sequence labeller tags the words, and a parser that has learnt from such tags finds the trees."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.weights import Vector
 from structpred.errors import DataError, ParameterError
 from structpred.io.treebanks.treebank import Treebank
 from structpred.models.bundles import to_bundle
 from structpred.models.chain.labeler import ChainLabeler
 from structpred.models.parser.parser import DependencyParser
-from structpred.models.parser.relations import staged
+from structpred.models.parser.relations import begun, forget_stage, stage_checkpoint, staged
 from structpred.models.parser.sentences import as_treebank, training_trees
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Field, Record, Whole, maybe
+from structpred.trainers.loop import RunSettings
+from structpred.trainers.running.checkpoints import remove_checkpoint
 
 
 @dataclass(eq=False, repr=False)
@@ -32,7 +36,7 @@ class ParsingPipeline(DependencyParser):
     ----------
     trainer, C, max_iter, tol, projective, single_root, templates, max_bits, prune, labelled, label_C, ...
         Those of the parser, as for a `DependencyParser`. Callbacks get the rows of the tagger, too, with "stage": 3, and those of
-        the taggers of parts with "stage": 4. A checkpoint holds the parser's state alone: a resumed run trains the taggers again.
+        the taggers of parts with "stage": 4. Taggers have checkpoints of their own, next to that of the parser.
     attributes : list of str
         What the parser may look at: form and upos unless given.
     tagger : ChainLabeler, optional
@@ -87,7 +91,8 @@ class ParsingPipeline(DependencyParser):
     ) -> Self:
         """Train tagger and parser. sample_weight: one number per sentence, for the parser. dev: as for a DependencyParser.
 
-        Raises DataError, also where no word has a tag. When interrupted while it tags it keeps nothing, later as a parser does.
+        Raises DataError, also where no word has a tag. When interrupted while it tags it keeps checkpoints alone, later as a
+        parser does.
         """
         held_out, treebank = self._checked(dev), training_trees(X, y, self.single_root)
         if set(treebank.upos) <= {"_"}:
@@ -95,29 +100,41 @@ class ParsingPipeline(DependencyParser):
         parts, n = self.jackknife, len(treebank)
         if parts is not None and (isinstance(parts, bool) or not isinstance(parts, int | np.integer) or not 2 <= parts <= n):
             raise ParameterError(f"jackknife: expected None, or from 2 parts to as many as sentences, {n}, got {parts!r}")
-        tagger, tags = self._trained(treebank, 3, "tagger"), np.array(treebank.upos, dtype=object)
+        if self.checkpoint is not None and not self.resume:
+            for k in range(1 + (parts or 0)):
+                forget_stage(self, tagger_name(k))
+            remove_checkpoint(Path(self.checkpoint))
+        tagger, tags = self._trained(treebank, 0, "tagger"), np.array(treebank.upos, dtype=object)
         part_of = np.arange(n) % (parts or 1)
         for k in range(parts or 0):
-            others = self._trained(treebank.take(part_of != k), 4, f"tagger, part {k + 1} of {parts}")
+            others = self._trained(treebank.take(part_of != k), k + 1, f"tagger, part {k + 1} of {parts}")
             tags[np.repeat(part_of == k, treebank.lengths)] = _tags(others, treebank.take(part_of == k))
         self._new_tagger = tagger
         held_out = None if held_out is None else held_out.with_tags(_tags(tagger, held_out))
         super().fit(treebank.with_tags(tags.tolist()), sample_weight=sample_weight, dev=held_out)
         return self
 
-    def _trained(self, treebank: Treebank, number: int, name: str) -> ChainLabeler:
-        """A tagger, fitted to a treebank. number, name: of this stage of the training."""
+    def _run_settings(self, dev: Callable[[Vector], float] | None) -> RunSettings:
+        settings = super()._run_settings(dev)
+        return replace(settings, resume=settings.resume and (settings.checkpoint is None or begun(settings.checkpoint)))
+
+    def _trained(self, treebank: Treebank, part: int, name: str) -> ChainLabeler:
+        """A tagger, fitted to a treebank. part: 0, of all; name: of this stage of the training."""
         tagger = ChainLabeler("sgd", template="pos", random_state=self.random_state) if self.tagger is None else self.tagger
+        path = None if self.checkpoint is None else stage_checkpoint(self.checkpoint, tagger_name(part))
+        resume = self.resume and (not part or path is None or begun(path))
         tagger = replace(
-            tagger, missing="_", n_jobs=self.n_jobs, callbacks=staged(self.callbacks, number), checkpoint=None, resume=False,
-            verbose=self.verbose,
+            tagger, missing="_", n_jobs=self.n_jobs, callbacks=staged(self.callbacks, 4 if part else 3), checkpoint=path,
+            resume=resume, verbose=self.verbose,
         )  # fmt: skip
         tagger._stage = name
         try:
             tagger.fit(_rows(treebank), [sentence.upos for sentence in treebank.sentences()])
         except KeyboardInterrupt:
-            raise KeyboardInterrupt("training was interrupted while the tagger was trained; nothing is kept") from None
-        tagger.callbacks = self.callbacks  # the user's own, which pickle may know
+            kept = "nothing is kept" if path is None else f"continue with resume=True from {self.checkpoint}"
+            raise KeyboardInterrupt(f"training was interrupted while the tagger was trained; {kept}") from None
+        # the user's own, which pickle may know
+        tagger.callbacks, tagger.checkpoint, tagger.resume = self.callbacks, None, False
         return tagger
 
     def _keep_stages(self, *stages: Any) -> None:
@@ -131,6 +148,11 @@ class ParsingPipeline(DependencyParser):
         return treebank.with_tags(_tags(self.tagger_, treebank))
 
     _words = tag
+
+
+def tagger_name(part: int) -> str:
+    """What the checkpoint of a tagger is called: that of all data, part 0, or of all but a part."""
+    return f"tagger-{part}" if part else "tagger"
 
 
 def _rows(treebank: Treebank) -> list[list[tuple[str]]]:

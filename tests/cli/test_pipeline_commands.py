@@ -173,3 +173,11 @@ def test_tags_are_written_where_the_format_has_them(folder: Path) -> None:
         again = read_treebank(str(folder / "some.conllu"))
         assert again.upos == changed.take([3, 1]).upos
         assert again.forms == treebank.take([3, 1]).forms
+
+
+def test_shards_are_refused_by_name(here: Here, tmp_path: Path) -> None:
+    """Taggers of parts know all sentences: --shards is answered in one line, and nothing is read."""
+    (tmp_path / "train.conllu").write_text("")
+    code, _, said = here("train", "pipeline", "train.conllu", "-o", "m.spz", "--shards", "2", cwd=tmp_path)
+    assert code == 2
+    assert said == "error: --shards: models of this kind are trained on all data at once; leave --shards out\n"

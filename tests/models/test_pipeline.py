@@ -1,5 +1,6 @@
 """Promises of ParsingPipeline: tags by a tagger that has not seen them, trees of these tags, one file for both."""
 
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 from parser_cases import as_bank, corpus, plain
 
-from structpred.errors import DataError, ModelFileError, ParameterError
+from structpred.errors import CheckpointError, DataError, ModelFileError, ParameterError
 from structpred.io import read_treebank
 from structpred.models import ChainLabeler, DependencyParser, ParsingPipeline, load
 from structpred.models.sharding import sharding_of
@@ -131,6 +132,34 @@ def test_interrupted_while_tagging_an_earlier_fit_stays_whole() -> None:
         model.set_params(callbacks=stop).fit(X[:12], Y[:12])
     assert (plain(model.predict(FORMS)), model.tag(FORMS).upos) == before
     assert set(stages) == {3, 4}
+
+
+@pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
+@pytest.mark.parametrize("stop", [(3, 2), (4, 1), (4, 4), (1, 1), (2, 1)], ids=lambda stop: f"stage {stop[0]}, row {stop[1]}")
+def test_interrupted_anywhere_it_ends_in_the_same_bits(signal_number: int, stop: tuple[int, int], tmp_path: Path) -> None:
+    """A run that is stopped in a tagger, in that of a part, in the arcs or in the relations, and resumed, is an unbroken one."""
+    seen: list[int] = []
+
+    def interrupt(row: dict[str, Any]) -> None:
+        seen.append(row.get("stage") or 1)
+        if (seen[-1], seen.count(seen[-1])) == stop:
+            signal.raise_signal(signal_number)
+
+    tagger = ChainLabeler("sgd", template="pos", max_iter=3)
+    settings = {**SMALL, "trainer": "mira", "jackknife": 2, "tagger": tagger}
+    unbroken = ParsingPipeline(**settings).fit(X, Y)
+    path = tmp_path / "run.ckpt"
+    with pytest.raises(KeyboardInterrupt, match="continue with resume=True"):
+        ParsingPipeline(**settings, checkpoint=path, callbacks=interrupt).fit(X, Y)
+    before = len(seen)
+    model = ParsingPipeline(**settings, checkpoint=path, resume=True, callbacks=interrupt).fit(X, Y)
+    assert before + len(seen[before:]) <= 3 * 3 + 2 * 2  # no pass was made twice
+    for own, other in ((model, unbroken), (model.tagger_, unbroken.tagger_), (model.relations_, unbroken.relations_)):
+        np.testing.assert_array_equal(own.coef_, other.coef_)
+    assert (model.history_[-1]["passes"], plain(model.predict(FORMS))) == (2, plain(unbroken.predict(FORMS)))
+    ParsingPipeline(**settings, checkpoint=path).fit(X[:12], Y[:12])  # what begins anew forgets an earlier run
+    with pytest.raises(CheckpointError):
+        ParsingPipeline(**settings, checkpoint=path, resume=True).fit(X, Y)
 
 
 def test_it_is_not_trained_on_shards() -> None:

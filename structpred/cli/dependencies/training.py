@@ -20,7 +20,7 @@ from structpred.io.text import source_name
 from structpred.io.treebanks.formats import CONLL_U
 from structpred.io.treebanks.treebank import Treebank
 from structpred.models.parser.parser import DependencyParser
-from structpred.models.parser.relations import relations_checkpoint
+from structpred.models.parser.relations import stage_checkpoint
 from structpred.models.parser.sentences import check_columns
 
 log = logging.getLogger("structpred.cli")
@@ -91,7 +91,7 @@ class Run(Training[Options]):
     def checkpoints(self) -> list[Path]:
         """The files of both stages."""
         path = self.options.checkpoint_path
-        return [path, relations_checkpoint(path)]
+        return [path, stage_checkpoint(path)]
 
     def end(self, model: DependencyParser) -> dict[str, Any]:
         """The event of the end, with both stages."""

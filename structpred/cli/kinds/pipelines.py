@@ -31,7 +31,7 @@ class Pipelines(Room):
     structpred evaluate en.spz test.conllu
 
     The parser looks at forms and tags alone; options of training are its own. Ctrl-C, SIGTERM or SIGHUP finishes the current
-    step; in the parser it writes the checkpoint and prints the command that continues the run, after training taggers again.
+    step, writes the checkpoint and prints the command that continues the run, in a tagger or in the parser.
     """
 
     name = "pipeline"
@@ -39,7 +39,7 @@ class Pipelines(Room):
     plural = "pipelines"
     estimators = ("ParsingPipeline",)
     options: ClassVar = {**Dependencies.options, "train": Options.own()}
-    refuses: ClassVar = {**Dependencies.refuses, "train": ("strict", "shards", "scheduler", "store", "store_every")}
+    refuses: ClassVar = {**Dependencies.refuses, "train": ("strict", "scheduler", "store", "store_every")}
     defaults = Dependencies.defaults
     one_value = (*Dependencies.one_value, "jackknife")
     in_tuning = Dependencies.in_tuning

@@ -1,9 +1,11 @@
 """What `structpred train pipeline` does: the taggers first, then what `train parser` does."""
 
+from pathlib import Path
 from typing import Any
 
 from structpred.cli.dependencies import training as parsers
-from structpred.models.pipeline import ParsingPipeline
+from structpred.models.parser.relations import stage_checkpoint
+from structpred.models.pipeline import ParsingPipeline, tagger_name
 
 
 class Run(parsers.Run):
@@ -13,6 +15,11 @@ class Run(parsers.Run):
     stages = (*parsers.Run.stages, "tagger", "tagger of a part")
     made = ParsingPipeline
     alike = (*parsers.Run.alike, "jackknife")
+
+    def checkpoints(self) -> list[Path]:
+        """Those of the taggers, too."""
+        path, parts = self.options.checkpoint_path, range(self.options.jackknife + 1)  # type: ignore[attr-defined]
+        return [*super().checkpoints(), *(stage_checkpoint(path, tagger_name(k)) for k in parts)]
 
     def trained(self, model: Any) -> dict[str, Any]:
         """The tagger, and the stages of the parser."""

@@ -144,6 +144,8 @@ class HashedTemplateFeaturizer:
 
     HEADER = Record({"templates": TEMPLATES, **FeatureHasher.HEADER.fields})
 
+    n_transitions = 0  # their features would need names
+
     def __init__(self, templates: Sequence[Template], n_bits: int = 18) -> None:
         self.templates = list(templates)
         self.hasher = FeatureHasher(n_bits)

@@ -134,7 +134,7 @@ def n_columns(input_: Input) -> int:
 
 def n_transitions(input_: Input) -> int:
     """The number of features of transitions, beside the n_features of tokens."""
-    return int(getattr(getattr(input_, "features", None), "n_transitions", 0))
+    return input_.features.n_transitions if isinstance(input_, RowInput) else 0
 
 
 class _Named:

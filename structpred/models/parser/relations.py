@@ -24,17 +24,22 @@ from structpred.trainers.running.checkpoints import claimed, previous, remove_ch
 _SLOT_BITS = 22
 
 
-def relations_checkpoint(path: str | os.PathLike[str]) -> Path:
-    """Where the second stage keeps its checkpoint, next to that of the first at `path`."""
+def stage_checkpoint(path: str | os.PathLike[str], name: str = "relations") -> Path:
+    """Where another stage keeps its checkpoint, next to that of the arcs at `path`."""
     path = Path(path)
-    return path.with_name(f"{path.name}.relations")
+    return path.with_name(f"{path.name}.{name}")
 
 
-def forget_second_stage(checkpoint: str | os.PathLike[str] | None, resume: bool) -> None:
-    """Remove the second stage's checkpoint of an earlier run, which a run that starts from zero must not continue later."""
-    if checkpoint is not None and not resume:
-        path = relations_checkpoint(checkpoint)
-        with claimed(Path(checkpoint)), claimed(path):  # of an earlier run, not of one that is still in either stage
+def begun(path: Path) -> bool:
+    """Whether there is a checkpoint: a run may end before one of its stages begins."""
+    return path.exists() or previous(path).exists()
+
+
+def forget_stage(parser: Any, name: str = "relations") -> None:
+    """Remove a stage's checkpoint of an earlier run, which a run that starts from zero must not continue later."""
+    if parser.checkpoint is not None and not parser.resume:
+        path = stage_checkpoint(parser.checkpoint, name)
+        with claimed(Path(parser.checkpoint)), claimed(path):  # of an earlier run, not of one that is still in either stage
             remove_checkpoint(path)
 
 
@@ -42,8 +47,8 @@ def fitted_labeler(parser: Any, fit: Callable[[ChainLabeler], object]) -> ChainL
     """The second stage with the settings of a parser, after `fit`; where it was interrupted, its stop_reason_ says so."""
     checkpoint, resume = None, parser.resume
     if parser.checkpoint is not None:
-        checkpoint = relations_checkpoint(parser.checkpoint)
-        resume = resume and (checkpoint.exists() or previous(checkpoint).exists())  # the run may have ended before it began
+        checkpoint = stage_checkpoint(parser.checkpoint)
+        resume = resume and begun(checkpoint)
 
     labeler = ChainLabeler(
         parser.trainer, parser.label_C, parser.max_iter, parser.tol, surrogate=parser.surrogate, check_every=parser.check_every,
