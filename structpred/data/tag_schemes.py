@@ -1,17 +1,47 @@
-"""Which tagging scheme label sequences are written in, and where they break it."""
+"""Schemes of labels that mark phrases: which one labels are written in, where they break it, and how others write the same.
+
+A label is a tag and a type, "B-NP", or "O". Labels in all schemes, and broken ones, are read as conlleval reads them: a phrase
+starts at B, at I or E after O or after a finished phrase, and wherever the type changes. Where the tags E and S occur, the
+script of the CoNLL-2000 shared task joins neighbours of one type (E-X B-X, S-X S-X), because it has no rule for them; here E
+and S end a phrase and S starts one, which is what these tags mean.
+"""
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import product
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+from structpred.errors import DataError
+
+OUT, FIRST, INNER, LAST, SINGLE, OTHER = range(6)
+TAGS = {"O": OUT, ".": OUT, "B": FIRST, "I": INNER, "E": LAST, "S": SINGLE}
+_READ = {**TAGS, "L": LAST, "U": SINGLE, "M": INNER}
 _TAG = re.compile(r"([BIESLUM])-(.+)", re.DOTALL)
-#: scheme -> how its tags read as IOBES; IOB1 and IO have rules of their own
-_AS_IOBES = {
-    "IOBES": {"B": "B", "I": "I", "E": "E", "S": "S"},
-    "BILOU": {"B": "B", "I": "I", "L": "E", "U": "S"},
-    "BMES": {"B": "B", "M": "I", "E": "E", "S": "S"},
-}
-_PREFIXES = {"IOB2": "BI", "IOB1": "BI", "IO": "I", **{name: "".join(tags) for name, tags in _AS_IOBES.items()}}
+#: scheme -> its tag for a token that is inside a phrase, at its end, at its start, and all of it; then the same for phrases that
+#: follow one of their type
+SCHEMES = {"iob1": "IIIIIIBB", "iob2": "IIBBIIBB", "iobes": "IEBSIEBS"}
+TABLE = {**SCHEMES, "io": "IIIIIIII", "bilou": "ILBUILBU", "bmes": "MEBSMEBS"}
+Flags = npt.NDArray[np.bool_]
+#: the labels that a token may have; None for any
+Choice = tuple[Any, ...] | None
+_EDGE = ("O",)
+
+
+def _lenient(before: Any, tag: Any, same: Any) -> tuple[Flags, Flags]:
+    closed = np.isin(before, (LAST, SINGLE))
+    opens = np.isin(tag, (FIRST, SINGLE))
+    inside = np.isin(tag, (INNER, LAST))
+    starts = opens | (inside & (closed | (before == OUT))) | ((tag != OUT) & ~same)
+    return starts, opens | closed | (tag == OUT) | ~same
+
+
+#: by the tag before, the tag, and whether the types agree: whether a phrase starts, and whether one that is open before ends
+STARTS, BREAKS = _lenient(*np.meshgrid(range(6), range(6), [False, True], indexing="ij"))
 
 
 def scheme_of(counts: Iterable[tuple[str, int]], sequences: Iterable[Sequence[str]]) -> str | None:
@@ -48,7 +78,7 @@ def each_violation(labels: Sequence[str], scheme: str) -> Iterator[tuple[int, st
     >>> list(each_violation(["O", "I-NP", "I-VP"], "IOB2"))
     [(1, 'I-NP after O'), (2, 'I-VP after I-NP')]
     """
-    parsed = {label: _parse(label, scheme) for label in set(labels)}
+    parsed = {label: _parse(label, TABLE[scheme.lower()]) for label in set(labels)}
     broken = _rules((parsed[label] or ("O", "") for label in labels), scheme)
     at = next(broken, -1)
     for t, label in enumerate(labels):
@@ -63,31 +93,95 @@ def each_violation(labels: Sequence[str], scheme: str) -> Iterator[tuple[int, st
         yield len(labels) - 1, f"{labels[-1]} at the end"
 
 
-def _parse(label: str, scheme: str) -> tuple[str, str] | None:
+def _parse(label: Any, tags: str = "BIESLUM") -> tuple[str, str] | None:
     if label == "O":
         return "O", ""
-    match = _TAG.fullmatch(label)
-    return None if match is None or match[1] not in _PREFIXES[scheme] else (match[1], match[2])
+    match = _TAG.fullmatch(label) if isinstance(label, str) else None
+    return None if match is None or match[1] not in tags else (match[1], match[2])
 
 
 def _rules(parts: Iterable[tuple[str, str]], scheme: str) -> Iterator[int]:
     """The positions that may not follow what is before them; the length where the sequence may not end as it does."""
-    if scheme == "IO":
-        return
     before, t = ("O", ""), -1
-    tags = _AS_IOBES.get(scheme)
-    for t, (prefix, kind) in enumerate(parts):
-        prefix = prefix if tags is None or prefix == "O" else tags[prefix]
-        goes_on = before[0] in "BI" and before[1] == kind
-        if scheme == "IOB1":
-            bad = prefix == "B" and not goes_on
-        elif scheme == "IOB2":
-            bad = prefix == "I" and not goes_on
-        else:
-            inside = prefix in "IE"
-            bad = (inside and not goes_on) or (before[0] in "BI" and not inside)
-        if bad:
+    for t, (tag, kind) in enumerate(parts):
+        if not _may_follow(before[0], tag, before[1] == kind, scheme.lower()):
             yield t
-        before = (prefix, kind)
-    if tags is not None and before[0] in "BI":
+        before = (tag, kind)
+    if not _may_follow(before[0], "O", False, scheme.lower()):
         yield t + 1
+
+
+@lru_cache(1 << 10)
+def _may_follow(before: str, tag: str, same: bool, scheme: str) -> bool:
+    a, b = (name if name == "O" else f"{name}-{kind}" for name, kind in ((before, "X"), (tag, "X" if same else "Y")))
+    return a in _between(None, a, (b,), scheme, scheme) and b in _between((a,), b, None, scheme, scheme)
+
+
+def tables(labels: Sequence[str], scheme: str) -> tuple[Flags, Flags, Flags]:
+    """(may follow: label before x label after, may be first, may be last) in what is written in a scheme."""
+    parts = [_parsed(label) for label in labels]
+    follow = [[_may_follow(before, tag, kind == other, scheme) for tag, kind in parts] for before, other in parts]
+    ends = [[_may_follow("O", tag, False, scheme), _may_follow(tag, "O", False, scheme)] for tag, _ in parts]
+    return np.array(follow, bool), *np.array(ends, bool).T
+
+
+@lru_cache(1 << 12)
+def _parsed(label: Any) -> tuple[str, str]:
+    if (found := _parse(label)) is None:
+        raise DataError(f"expected labels of phrases, O or a tag and a type such as B-NP, got {label!r}")
+    return found
+
+
+def _read(before: Any, label: Any) -> tuple[int, int, int]:
+    """Whether one of its type is right before, whether a phrase starts at the label, and whether one ends in front of it."""
+    (last, other), (tag, kind) = _parsed(before), _parsed(label)
+    at = _READ[last], _READ[tag], int(kind == other)
+    return at[2], int(STARTS[at]), int(BREAKS[at])
+
+
+@lru_cache(1 << 16)
+def _between(before: Choice, label: Any, after: Choice, scheme: str, own: str) -> tuple[str, ...]:
+    """How a label is written in a scheme. Where a neighbour is not known, what the scheme `own` says by the tag counts."""
+    tag, kind = _parsed(label)
+    if tag == "O":
+        return _EDGE
+    said = [divmod(k % 4, 2) for k, one in enumerate(TABLE[own]) if one == tag]
+    starts = {_read(before[0], label)[:2]} if before and len(before) == 1 else {*product((0, 1), (a for a, _ in said))}
+    ends = {_read(label, after[0])[2]} if after and len(after) == 1 else {b for _, b in said}
+    return tuple(sorted({f"{TABLE[scheme][4 * touches + 2 * a + b]}-{kind}" for touches, a in starts for b in ends}))
+
+
+def written(row: Sequence[Any], scheme: str, own: str = "iob2") -> list[Any]:
+    """The phrases of a sequence in a scheme. Where it has None, or tuples of labels that a token may have, which ones it may
+    have there: None, or a tuple; its labels are in the scheme `own`.
+
+    Raises DataError for a label that marks no phrase.
+
+    >>> written(["I-NP", "I-NP", "I-VP"], "iob2"), written(["O", "B-NP", "I-NP", "B-NP"], "iobes")
+    (['B-NP', 'I-NP', 'B-VP'], ['O', 'B-NP', 'E-NP', 'S-NP'])
+    >>> written([None, "B-NP", None], "iobes")
+    [None, ('B-NP', 'S-NP'), None]
+    """
+    choices: list[Any] = [x if x is None or isinstance(x, tuple) else (x,) for x in row]
+    between = zip([_EDGE, *choices], choices, [*choices[1:], _EDGE], strict=False)
+    if all(isinstance(label, str) for label in row):
+        return [_between(before, here[0], after, scheme, own)[0] for before, here, after in between]
+    return [
+        here if here is None else tuple(sorted({new for x in here for new in _between(before, x, after, scheme, own)}))
+        for before, here, after in between
+    ]
+
+
+def own_scheme(rows: Sequence[Sequence[Any]]) -> str:
+    """The scheme of the first 2,000 sequences, in small letters; IOB1, which can write all phrases, in the place of IO."""
+    counts = Counter(label for row in rows for label in row if isinstance(label, str))
+    whole = [row for row in rows[:2000] if all(isinstance(label, str) for label in row)]
+    found = scheme_of(counts.items(), whole) or "IOB2"
+    return "iob1" if found == "IO" else found.lower()
+
+
+def phrases(row: Sequence[str]) -> set[tuple[int, int, str]]:
+    """Start, end and type of each phrase."""
+    new = written(row, "iobes")
+    starts, ends = ([t for t, label in enumerate(new) if label[0] in tags] for tags in ("BS", "ES"))
+    return {(a, b + 1, new[a][2:]) for a, b in zip(starts, ends, strict=True)}

@@ -1,11 +1,6 @@
 """Phrases in label sequences, and their precision, recall and F1 under the conlleval rule or a strict scheme.
 
-A label is a tag, and a type after the first hyphen: "B-NP" is tag B, type NP; "O" has no type.
-
-- "conlleval" is lenient, as the script of the CoNLL-2000 shared task: a phrase starts at B, at I or E after O or after a
-  finished phrase, and wherever the type changes; so IOB1 and IOB2 are read alike. Where the tags E and S occur, the
-  original joins neighbours of one type (E-X B-X, S-X S-X), because it has no rule for them; here E and S end a phrase
-  and S starts one, which is what these tags mean.
+- "conlleval" is lenient, as the script of the CoNLL-2000 shared task: `structpred.data.tag_schemes` has the rules.
 - "iob2" is strict: a phrase is B-X and the I-X that follow it; any other I is outside every phrase.
 - "iobes" is strict: a phrase is S-X, or B-X, any number of I-X, and E-X; anything unfinished is outside every phrase.
 """
@@ -14,16 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.types import Integers
+from structpred.data.tag_schemes import BREAKS, FIRST, INNER, LAST, OTHER, OUT, SINGLE, STARTS, TAGS, Flags
 from structpred.errors import ParameterError
 from structpred.evaluation.coding import Coded, Sequences, encode, tallied
 
 SCHEMES = ("conlleval", "iob2", "iobes")
-_OUT, _B, _I, _E, _S, _OTHER = range(6)
-_TAGS = {"O": _OUT, ".": _OUT, "B": _B, "I": _I, "E": _E, "S": _S}
-Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -113,7 +105,7 @@ def uncovered(coded: Coded, scheme: str) -> tuple[int, int]:
     sides = []
     for side in (coded.gold, coded.predicted):
         spans = _spans(side, tags, types, coded.offsets, scheme)
-        tagged = np.isin(tags[side], (_B, _I, _E, _S))
+        tagged = np.isin(tags[side], (FIRST, INNER, LAST, SINGLE))
         sides.append(int(tagged.sum() - (spans.ends - spans.starts).sum()))
     return sides[0], sides[1]
 
@@ -125,15 +117,15 @@ def has_phrases(coded: Coded) -> bool:
     (True, False)
     """
     labels = [str(label).split("-", 1) for label in coded.labels]
-    marks = [_TAGS.get(tag, _OTHER) not in (_OUT, _OTHER) for tag, *_ in labels]
+    marks = [TAGS.get(tag, OTHER) not in (OUT, OTHER) for tag, *_ in labels]
     typed = any(mark and len(label) > 1 for mark, label in zip(marks, labels, strict=True))
-    return typed or (any(marks) and all(tag in _TAGS and not rest for tag, *rest in labels))
+    return typed or (any(marks) and all(tag in TAGS and not rest for tag, *rest in labels))
 
 
 def strict_scheme(coded: Coded) -> str:
     """The strict scheme that the labels are written in: "iobes" if a tag E or S occurs, else "iob2"."""
     _, tags, _ = _split(coded)
-    return "iobes" if np.isin(tags, (_E, _S)).any() else "iob2"
+    return "iobes" if np.isin(tags, (LAST, SINGLE)).any() else "iob2"
 
 
 def _split(coded: Coded) -> tuple[tuple[str, ...], Integers, Integers]:
@@ -141,7 +133,7 @@ def _split(coded: Coded) -> tuple[tuple[str, ...], Integers, Integers]:
     parts = [str(label).split("-", 1) for label in coded.labels]
     kinds = [part[1] if len(part) > 1 else "" for part in parts]
     names = tuple(sorted({"", *kinds}))
-    tags = np.array([_TAGS.get(part[0], _OTHER) for part in parts], dtype=np.int64)
+    tags = np.array([TAGS.get(part[0], OTHER) for part in parts], dtype=np.int64)
     return names, tags, np.array([names.index(kind) for kind in kinds], dtype=np.int64)
 
 
@@ -151,14 +143,14 @@ def _spans(side: Integers, label_tags: Integers, label_types: Integers, offsets:
     tag, kind = label_tags[side], label_types[side]
     before, kind_before = np.roll(tag, 1), np.roll(kind, 1)
     first = offsets[:-1]
-    before[first], kind_before[first] = _OUT, 0  # the empty type sorts first: code 0
+    before[first], kind_before[first] = OUT, 0  # the empty type sorts first: code 0
     starts, breaks = _RULES[scheme](before, tag, kind_before == kind)
     breaks[first] = True
     begin = np.flatnonzero(starts)
     limits = np.append(np.flatnonzero(breaks), len(side))
     end = limits[np.searchsorted(limits, begin, side="right")]
     if scheme == "iobes":
-        whole = (tag[begin] == _S) | (tag[end - 1] == _E)
+        whole = (tag[begin] == SINGLE) | (tag[end - 1] == LAST)
         begin, end = begin[whole], end[whole]
     return Spans(begin, end, kind[begin])
 
@@ -168,20 +160,17 @@ def _spans(side: Integers, label_tags: Integers, label_types: Integers, offsets:
 
 
 def _lenient(before: Integers, tag: Integers, same: Flags) -> tuple[Flags, Flags]:
-    closed = np.isin(before, (_E, _S))
-    opens = np.isin(tag, (_B, _S))
-    inside = np.isin(tag, (_I, _E))
-    starts = opens | (inside & (closed | (before == _OUT))) | ((tag != _OUT) & ~same)
-    return starts, opens | closed | (tag == _OUT) | ~same
+    at = before, tag, same.astype(np.int64)
+    return STARTS[at], BREAKS[at]
 
 
 def _iob2(before: Integers, tag: Integers, same: Flags) -> tuple[Flags, Flags]:
-    return tag == _B, (tag != _I) | ~same
+    return tag == FIRST, (tag != INNER) | ~same
 
 
 def _iobes(before: Integers, tag: Integers, same: Flags) -> tuple[Flags, Flags]:
-    goes_on = np.isin(before, (_B, _I)) & np.isin(tag, (_I, _E)) & same
-    return np.isin(tag, (_B, _S)), ~goes_on
+    goes_on = np.isin(before, (FIRST, INNER)) & np.isin(tag, (INNER, LAST)) & same
+    return np.isin(tag, (FIRST, SINGLE)), ~goes_on
 
 
 _RULES = {"conlleval": _lenient, "iob2": _iob2, "iobes": _iobes}

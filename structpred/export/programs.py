@@ -209,6 +209,8 @@ def _parts_of(model: Any) -> tuple[Parts, str, str]:
         known = ", ".join(kind.__name__ for kind in kinds)
         raise ParameterError(f"a {type(model).__name__} cannot be exported; light programs are written for {known}")
     model._check_fitted()
+    if getattr(model, "coding_", None) is not None:
+        raise ParameterError("a ChainLabeler with coding= cannot be exported: light programs answer in the labels inside")
     parts = kinds[type(model)](model)
     return (parts, CHAIN, INPUTS[parts.settings["input"]]) if type(model) is ChainLabeler else (parts, LABEL_SETS, "")
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from structpred.data.tag_schemes import each_violation, scheme_of
+from structpred.data.tag_schemes import SCHEMES, TABLE, each_violation, own_scheme, phrases, scheme_of, written
+from structpred.evaluation import chunk_counts
 
 
 def detect_scheme(sequences: list[list[str]]) -> str | None:
@@ -85,3 +86,51 @@ def test_a_label_that_is_no_tag_is_told_once() -> None:
     assert violations(["B-X", "XX", "I-X"], "IOB2") == [(1, "'XX' is not a valid IOB2 tag")]
     assert violations(["B-X", "E-X", "O"], "IOB2") == [(1, "'E-X' is not a valid IOB2 tag")]
     assert violations(["O", "XX"], "IOBES") == [(1, "'XX' is not a valid IOBES tag")]
+
+
+ANY = [list(labels) for labels in itertools.product(["O", "B-X", "I-X", "E-X", "S-X", "I-Y"], repeat=4)]
+
+
+@pytest.mark.parametrize("inside", SCHEMES)
+@pytest.mark.parametrize("own", ["iob1", "iob2", "iobes", "bilou", "bmes"])
+def test_phrases_survive_every_scheme(inside: str, own: str) -> None:
+    """Of all sequences of four labels, good and bad: coded and decoded they have the phrases that conlleval reads in them."""
+    back = [written(written(labels, inside), own) for labels in ANY]
+    assert not any(violations(labels, own.upper()) for labels in back)
+    assert [phrases(labels) for labels in back] == [phrases(labels) for labels in ANY]
+    total, _ = chunk_counts(ANY, [written(labels, "iobes") for labels in back])
+    assert total.n_correct == total.n_gold == total.n_predicted > 1000
+
+
+@pytest.mark.parametrize("inside", SCHEMES)
+@pytest.mark.parametrize("own", ["iob1", "iob2", "iobes", "bilou", "bmes"])
+def test_labels_that_keep_to_a_scheme_come_back(inside: str, own: str) -> None:
+    """Of all sequences of three labels those without violations, and no others, are what they were after coding and decoding."""
+    labels = ["O", *(f"{tag}-{kind}" for tag in sorted({*TABLE[own]}) for kind in "XY")]
+    kept = 0
+    for row in map(list, itertools.product(labels, repeat=3)):
+        sound = not violations(row, own.upper())
+        assert (written(written(row, inside), own) == row) == sound
+        kept += sound
+    assert kept > 40
+
+
+def test_a_scheme_of_ones_own() -> None:
+    """By what is broken less often; IOB1 where there is no B; E and S show IOBES; unknown labels show nothing."""
+    assert own_scheme([["I-X", "B-X"], ["I-X"], [None, "B-X"]]) == "iob1"
+    assert own_scheme([["I-X", "I-Y", "O"]]) == "iob1"
+    assert own_scheme([["B-X", "I-X"], ["O", "I-X"], ["O", "B-Y"]]) == "iob2"
+    assert own_scheme([["B-X", None], [None, "S-Y"]]) == "iobes"
+    assert own_scheme([["U-X", "O"]]) == "bilou"
+
+
+def test_choices_are_what_the_neighbours_leave() -> None:
+    """Of labels that are known in part: each choice holds exactly the labels of some completion that keeps to the scheme."""
+    given = [("B-X", "O"), None, ("I-X",), ("I-X", "O")]
+    rows = [r for r in itertools.product(["O", "B-X", "I-X"], repeat=4) if not violations(r, "IOB2")]
+    rows = [r for r in rows if all(g is None or y in g for y, g in zip(r, given, strict=True))]
+    wanted = [{written(list(r), "iobes")[t] for r in rows} for t in range(4)]
+    found = written(given, "iobes", "iob2")
+    assert found[1] is None
+    assert all(set(own) >= wanted[t] for t, own in enumerate(found) if own is not None)
+    assert [set(own) for own in (found[0], found[2], found[3])] == [{"B-X", "S-X", "O"}, wanted[2], wanted[3]]

@@ -50,8 +50,12 @@ class Options(TrainingOptions):
         "--folds", "--fold", "folds", type=Folds(), help="Train on these folds of OCR data only: 0, 1-9 or 0,3,5-7."
     )
     constraints: str | None = option(
-        "--constraints", type=Choice(("iob2", "iobes")),
+        "--constraints", type=Choice(("iob1", "iob2", "iobes")),
         help="Only tag sequences that are valid under this scheme, kept in MODEL.",
+    )  # fmt: skip
+    coding: str | None = option(
+        "--coding", type=Choice(("iob1", "iob2", "iobes", "auto")),
+        help="The scheme of phrases inside MODEL, which answers in that of TRAIN; auto: by folds of TRAIN.",
     )  # fmt: skip
     missing: str = option(
         "--missing", default="_", show_default=True, metavar="TEXT",

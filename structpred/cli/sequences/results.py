@@ -124,10 +124,9 @@ def _entries(model: ChainLabeler, data: Data, asked: Asked) -> list[dict[str, An
         for tokens, labels in zip(tokens_of(data), predicted, strict=True)
     ]
     if model.probabilistic_ or asked.marginals:
-        code = {name: k for k, name in enumerate(names)}
-        for entry, table in zip(entries, model.predict_marginals(X), strict=True):
+        for entry, own, table in zip(entries, predicted, model.predict_marginals(X), strict=True):
             rows = table.tolist()
-            entry["probabilities"] = [row[code[label]] for row, label in zip(rows, entry["labels"], strict=True)]
+            entry["probabilities"] = [row[k] for row, k in zip(rows, model._encoder.encode([own.tolist()]).tolist(), strict=True)]
             if asked.marginals:
                 entry["marginals"] = [dict(zip(names, row, strict=True)) for row in rows]
     if asked.kbest is not None:
@@ -193,7 +192,7 @@ def explain(model: ChainLabeler, asked: Asked) -> Explained:
 
 def _with_another_label(model: ChainLabeler, x: Any, n: int, position: int, against: str | None) -> list[Any]:
     """The best labels in which the token has the label `against`, or any but its own."""
-    classes, own = model.classes_.tolist(), model.predict(x)[0][position]
+    classes, own = model._encoder.answers, model.predict(x)[0][position]
     wanted = [label for label in classes if (label != own if against in (None, RUNNER_UP) else str(label) == against)]
     if own in wanted:
         raise click.UsageError(f"--against {against}: this is the label that token {position} has")
@@ -214,7 +213,8 @@ def facts(model: ChainLabeler, header: dict[str, Any]) -> Pairs:
     constraints = json.dumps(header["constraints"]) if header["constraints"] else "none"
     found = model.top_features(1)
     features = ("features", f"{found.n_features}, {found.n_features_used} of them with a weight")
-    return [*described(header, [("constraints", constraints)], data=f"{header['input']}, "), features]
+    coding = [("coding", "{} inside, {} in answers".format(*model.coding_))] if model.coding_ else []
+    return [*described(header, [("constraints", constraints), *coding], data=f"{header['input']}, "), features]
 
 
 def learnt(model: ChainLabeler, asked: Asked) -> Learnt:
@@ -232,7 +232,7 @@ def learnt(model: ChainLabeler, asked: Asked) -> Learnt:
 
 def page(model: ChainLabeler, asked: Asked, about: "About") -> str:
     """Transitions and strongest features; with data also scores, confusions and examples."""
-    from structpred.models.chain.constraints import resolve_constraints
+    from structpred.models.chain.constraints import rules_inside
     from structpred.report.contents import Contents, Weights
     from structpred.report.page import page as page_of
 
@@ -242,7 +242,7 @@ def page(model: ChainLabeler, asked: Asked, about: "About") -> str:
     found = model.top_features(asked.top)
     edges = model.transitions_
     start, stop = (np.array([getattr(entry, side) for entry in found.labels]) for side in ("start", "stop"))
-    if (rules := resolve_constraints(model.constraints)) is not None:
+    if (rules := rules_inside(model.constraints, model.coding_)) is not None:
         follow, first, last = rules.tables(model.classes_.tolist())
         edges, start, stop = (np.where(may, w, -np.inf) for may, w in ((follow, edges), (first, start), (last, stop)))
     images: list[tuple[str, Any]] = []
@@ -302,7 +302,8 @@ def _example(model: ChainLabeler, read: Data, i: int, predicted: list[str], toke
     candidates: list[list[tuple[str, float]]] = []
     if model.probabilistic_:
         marginals = model.predict_marginals(corpus)[0]
-        sure = [float(row[classes.index(label)]) for row, label in zip(marginals, predicted, strict=True)]
+        best = model._encoder.encode([model.predict(corpus)[0].tolist()]).tolist()
+        sure = [float(row[k]) for row, k in zip(marginals, best, strict=True)]
         orders = (-marginals).argsort(axis=1, kind="stable")[:, :_MOST_CANDIDATES].tolist()
         candidates = [[(classes[k], float(row[k])) for k in order] for row, order in zip(marginals, orders, strict=True)]
     else:

@@ -111,6 +111,7 @@ class Run(Training[Options]):
             fit_intercept=options.fit_intercept,
             dev_metric=None if options.dev_metric == "token_accuracy" else partial(sequence_score, figure="f1"),
             constraints=options.constraints,
+            coding=options.coding,
             missing=options.missing or None,
             n_jobs=options.n_jobs,
             **self.features,

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
+from structpred.data.tag_schemes import SCHEMES, tables
 from structpred.errors import DataError, ParameterError
 from structpred.features.fixed_scores import FixedScores
 from structpred.models.bundles import LABEL
@@ -15,7 +16,7 @@ from structpred.storage.schema import AnyOf, Field, ListOf, Record, Text, maybe
 from structpred.text.suggestions import synonym
 
 Bools = npt.NDArray[np.bool_]
-_SCHEMES = ("iob2", "iobes", "places")
+_SCHEMES = (*SCHEMES, "places")
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,16 @@ def resolve_constraints(constraints: Any) -> ChainConstraints | None:
     raise ParameterError(f"constraints: expected 'iob2', 'iobes', 'places' or a ChainConstraints, got {constraints!r}")
 
 
+def rules_inside(constraints: Any, coding: tuple[str, str] | None, training: bool = False) -> ChainConstraints | None:
+    """The constraints on the labels of the model. In a scheme of its own, coding[0], it has that one; predictions keep to it."""
+    rules = resolve_constraints(constraints)
+    if coding is None or (rules is None and training):
+        return rules
+    if rules is not None and (rules.forbidden or rules.required or rules.not_first or rules.not_last):
+        raise ParameterError("constraints: with coding= give a scheme alone; rules on labels of y are none on those inside")
+    return ChainConstraints(scheme=coding[0])
+
+
 _PAIRS = ListOf(ListOf(LABEL, 2, 2))
 _RULES = Record({
     "forbidden": Field(_PAIRS, "forbidden", lambda pairs: [*map(list, pairs)], lambda saved: [*map(tuple, saved)]),
@@ -92,28 +103,13 @@ RULES = Field(
 
 
 def _scheme_tables(labels: list[Any], scheme: str) -> tuple[Bools, Bools, Bools]:
-    """IOB2: I-X only after B-X or I-X. IOBES: B-X and I-X continue with I-X or E-X, which follow nothing else; S-X is alone.
-
-    Places: 0-X comes first, and t + 1 after t.
-    """
+    """Tagging schemes: what phrases are written as. Places: 0-X comes first, and t + 1 after t."""
     if scheme == "places":
         places = np.array([_place_of(label) for label in labels])
         return places[:, None] + 1 == places, places == 0, np.ones(len(labels), bool)
-    parts = [_prefix_and_type(label, scheme) for label in labels]
-    n = len(labels)
-    follow, first, last = np.ones((n, n), bool), np.ones(n, bool), np.ones(n, bool)
-    inside = ("I",) if scheme == "iob2" else ("I", "E")
-    opens = ("B", "I")
-    for b, (prefix, kind) in enumerate(parts):
-        first[b] = prefix not in inside
-        last[b] = scheme == "iob2" or prefix not in opens
-        for a, (before, before_kind) in enumerate(parts):
-            continues = before in opens and before_kind == kind
-            if prefix in inside and not continues:
-                follow[a, b] = False
-            if scheme == "iobes" and before in opens and not (prefix in inside and continues):
-                follow[a, b] = False
-    return follow, first, last
+    for label in labels:
+        _check_tag(label, scheme)
+    return tables(labels, scheme)
 
 
 def _place_of(label: Any) -> int:
@@ -123,14 +119,13 @@ def _place_of(label: Any) -> int:
     return int(place)
 
 
-def _prefix_and_type(label: Any, scheme: str) -> tuple[str, str]:
+def _check_tag(label: Any, scheme: str) -> None:
     prefix, _, kind = str(label).partition("-")
-    allowed = ("O", "B", "I") if scheme == "iob2" else ("O", "B", "I", "E", "S")
-    if prefix not in allowed or (prefix == "O") != (kind == ""):
+    tags = sorted({*SCHEMES[scheme]})
+    if prefix not in ("O", *tags) or (prefix == "O") != (kind == ""):
         raise ParameterError(
-            f"constraints: {label!r} is not a valid {scheme.upper()} tag; expected O or {', '.join(allowed[1:])} with -TYPE"
+            f"constraints: {label!r} is not a valid {scheme.upper()} tag; expected O or {', '.join(tags)} with -TYPE"
         )
-    return prefix, kind
 
 
 def fixed_scores(
@@ -185,7 +180,8 @@ def _token_choices(
         for t, entry in enumerate(given[sample]):
             if entry is None:
                 continue
-            listed = (entry,) if name == "fixed" or isinstance(entry, str) or not isinstance(entry, Iterable) else tuple(entry)
+            one = name == "fixed" and not isinstance(entry, tuple)  # a label may have several forms inside
+            listed = (entry,) if one or isinstance(entry, str) or not isinstance(entry, Iterable) else tuple(entry)
             unknown = [label for label in listed if label not in labels]
             if unknown and (name == "fixed" or len(unknown) == len(listed)):
                 raise DataError(f"{name}, sample {sample}, position {t}: the model does not know the label {unknown[0]!r}")

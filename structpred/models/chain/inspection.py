@@ -11,7 +11,7 @@ import numpy.typing as npt
 from structpred.core.types import Integers
 from structpred.data.sequences import PackedSequences
 from structpred.errors import DataError, ParameterError
-from structpred.models.chain.constraints import fixed_scores, resolve_constraints
+from structpred.models.chain.constraints import fixed_scores, rules_inside
 from structpred.models.chain.decoding import chain_kbest
 from structpred.models.chain.inputs import INTERCEPT, Input, RowInput, holds, n_columns
 from structpred.models.chain.problem import table_width
@@ -207,7 +207,7 @@ def explain(model: Any, x: Any, labels: Sequence[Any] | None = None, against: An
 
 def _predicted(model: Any, data: PackedSequences, k: int) -> list[Integers]:
     """The codes of the k best label sequences that satisfy the constraints of the model."""
-    fixed = fixed_scores(model.classes_.tolist(), data.offsets, resolve_constraints(model.constraints))
+    fixed = fixed_scores(model.classes_.tolist(), data.offsets, rules_inside(model.constraints, model.coding_))
     return [codes for codes, _ in chain_kbest(data, len(model.classes_), model.coef_, fixed, k)[0]]
 
 

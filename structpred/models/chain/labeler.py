@@ -10,21 +10,22 @@ import numpy.typing as npt
 from structpred.core.result import Result
 from structpred.core.weights import Vector, padded
 from structpred.data.sequences import PackedSequences
+from structpred.data.tag_schemes import TABLE
 from structpred.errors import DataError, ParameterError
 from structpred.features.fixed_scores import FixedScores
 from structpred.models.base import StructuredEstimator, checked_sample_weight
 from structpred.models.bundles import CLASSES, COMMON, common, pack_run, restore_weights, restored
-from structpred.models.chain.constraints import RULES, ChainConstraints, fixed_scores, resolve_constraints
+from structpred.models.chain.constraints import RULES, ChainConstraints, fixed_scores, rules_inside
 from structpred.models.chain.decoding import chain_kbest, chain_marginals, chain_score_gaps, checked_k, decode_chains
 from structpred.models.chain.inputs import INPUT, INPUTS, Input, NumericInput, RowInput, around_empty, choose_input, n_columns
 from structpred.models.chain.problem import n_weights, table_width
-from structpred.models.chain.targets import LabelEncoder, as_label_lists, comparable, where_known
+from structpred.models.chain.targets import LabelEncoder, as_label_lists, comparable, token_accuracy, where_known
 from structpred.models.settings import about_dev, dev_parts
 from structpred.models.signs import NameTable
 from structpred.runtime.lazy_names import Later, later
 from structpred.runtime.threads import checked_jobs
 from structpred.storage.bundles import Bundle
-from structpred.storage.schema import Field, Flag, Record
+from structpred.storage.schema import Field, Flag, ListOf, OneOf, Record, maybe
 
 if TYPE_CHECKING:
     from structpred.io.templates.templates import Template
@@ -63,7 +64,10 @@ class ChainLabeler(StructuredEstimator):
     dev_metric : callable, optional
         The score on the `dev` data of fit, a function (gold, predicted) -> float; None: token accuracy.
     constraints : str or ChainConstraints, optional
-        Hard rules on label sequences, at fit and predict: "iob2", "iobes", "places", or a ChainConstraints.
+        Hard rules on label sequences, at fit and predict: "iob1", "iob2", "iobes", "places", or a ChainConstraints.
+    coding : str, optional
+        The scheme of phrases inside: "iob1", "iob2", "iobes", or "auto", which folds of the training data choose by F1. Labels
+        are read as conlleval reads them, broken ones too; answers are whole phrases in the scheme of y, see coding_.
     fit_intercept : bool
         For arrays, sparse matrices and OCR words: a constant feature 1 at every token, the last one, regularised as the others
         are. Feature dicts and strings, templates, packed sequences and kernels are taken as they are: no intercept.
@@ -79,7 +83,7 @@ class ChainLabeler(StructuredEstimator):
     Attributes
     ----------
     classes_ : ndarray
-        The labels, sorted.
+        The labels, sorted; with a coding those inside, which weights, marginals and explanations are over.
     n_features_in_ : int
         The number of features; the intercept is not counted.
     coef_ : ndarray
@@ -110,9 +114,11 @@ class ChainLabeler(StructuredEstimator):
     n_jobs: int | None = None
     warm_start: bool = False
     missing: Any = None
+    coding: str | None = None
 
     input_: Input = field(init=False)
     classes_: npt.NDArray[Any] = field(init=False)
+    coding_: tuple[str, str] | None = field(init=False)
     n_features_in_: int = field(init=False)
     _encoder: LabelEncoder = field(init=False)
 
@@ -124,6 +130,7 @@ class ChainLabeler(StructuredEstimator):
         "input": INPUT,
         "classes": Field(CLASSES, "classes_", np.ndarray.tolist),
         "constraints": RULES,
+        "coding": Field(maybe(ListOf(OneOf(tuple(TABLE)), 2, 2)), "coding_", list, default=None, sparse=True),
         "fit_intercept": Field(Flag(), "fit_intercept", bool, default=False),  # older files: there was none
     })  # fmt: skip
 
@@ -141,7 +148,7 @@ class ChainLabeler(StructuredEstimator):
         model = cls._with_input(input_, head, bundle.arrays)
         if isinstance(reader := getattr(input_, "inner", input_), RowInput):  # that inside one with a kernel
             model.template = list(reader.features.templates)
-        if isinstance(rules := model.constraints, ChainConstraints):
+        if (rules := rules_inside(model.constraints, model.coding_)) is not None:
             rules.tables(head["classes"])  # a scheme must know the labels
         return model
 
@@ -154,8 +161,9 @@ class ChainLabeler(StructuredEstimator):
     def _with_input(cls, input_: Input, head: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> Self:
         """A fitted labeler of the input, the header and the weights."""
         model = restored(cls, head)
-        model.input_, model.n_features_in_, model._encoder = input_, n_columns(input_), LabelEncoder(head["classes"])
-        model.classes_ = model._encoder.classes
+        encoder = LabelEncoder(head["classes"], head.get("coding"))  # relations have none
+        model.input_, model.n_features_in_, model._encoder, model.classes_ = input_, n_columns(input_), encoder, encoder.classes
+        model.coding_, model.coding = encoder.coding, encoder.coding and encoder.coding[0]
         restore_weights(model, arrays, n_weights(input_, len(model.classes_)))
         return model
 
@@ -189,6 +197,7 @@ class ChainLabeler(StructuredEstimator):
     def _keep_plan(self, input_: Input, encoder: LabelEncoder, result: Result) -> None:
         """Set how sequences are read, their labels, and what training gave."""
         self.input_, self._encoder, self.classes_, self.n_features_in_ = input_, encoder, encoder.classes, n_columns(input_)
+        self.coding_ = encoder.coding
         self._keep(result)
 
     def _name_tables(self) -> list[NameTable]:
@@ -300,7 +309,7 @@ class ChainLabeler(StructuredEstimator):
         """For each sequence its k best (labels, score), best first; fewer where there are fewer."""
         data, w, scores = self._read(X, allowed, fixed)
         found = chain_kbest(data, len(self.classes_), w, scores, checked_k(k))
-        return [[(self.classes_[codes], score) for codes, score in best] for best in found]
+        return [[(self._encoder.decode(codes, np.array([0, len(codes)]))[0], score) for codes, score in best] for best in found]
 
     def predict_score_gaps(
         self, X: Any, *, allowed: Sequence[Any] | None = None, fixed: Sequence[Any] | None = None
@@ -318,8 +327,8 @@ class ChainLabeler(StructuredEstimator):
         """The packed sequences, the weights of their features, and the constraints on them."""
         self._check_fitted()
         data, w = self._scored(X)
-        rules = resolve_constraints(self.constraints)
-        return data, w, fixed_scores(self.classes_.tolist(), data.offsets, rules, allowed, fixed)
+        rules, inside = rules_inside(self.constraints, self.coding_), self._encoder.inside
+        return data, w, fixed_scores(self.classes_.tolist(), data.offsets, rules, inside(allowed), inside(fixed))
 
     def _scored(self, X: Any) -> tuple[PackedSequences, Vector]:
         """Features for prediction, and their weights."""
@@ -341,12 +350,11 @@ class ChainLabeler(StructuredEstimator):
             lists = as_label_lists(y, data.lengths)
             if not lists:
                 raise DataError("no sequences at all; expected at least one")
-            fixed = fixed_scores(encoder.classes.tolist(), data.offsets, resolve_constraints(self.constraints))
-        metric = self.dev_metric or token_accuracy
+            fixed = fixed_scores(encoder.classes.tolist(), data.offsets, rules_inside(self.constraints, encoder.coding))
 
         def score(w: Vector) -> float:
             codes = decode_chains(*scored(w), fixed, checked_jobs(self.n_jobs))
-            return metric(*comparable(lists, encoder.decode(codes, data.offsets), self.missing))
+            return (self.dev_metric or token_accuracy)(*comparable(lists, encoder.decode(codes, data.offsets), self.missing))
 
         return score
 
@@ -390,9 +398,3 @@ class ChainLabeler(StructuredEstimator):
         """A row for each feature, start, stop, transitions, and theirs for each of their features; a column for each label."""
         self._check_fitted()
         return self.coef_.reshape(-1, table_width(self.input_, len(self.classes_)))[:, : len(self.classes_)]
-
-
-def token_accuracy(gold: Sequence[Any], predicted: Sequence[Any]) -> float:
-    """The share of tokens with the right label."""
-    right = sum(int((np.asarray(p) == np.asarray(g)).sum()) for p, g in zip(predicted, gold, strict=True))
-    return right / max(sum(len(g) for g in gold), 1)

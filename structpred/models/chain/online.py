@@ -56,13 +56,13 @@ def partial_fit(labeler: Any, X: Any, y: Any, classes: Sequence[Any] | None, n_t
         input_, sequences = labeler._input_for(X)
         data = input_.fit_transform(sequences)
     else:
-        if classes is not None and encoder_of(classes).classes.tolist() != before.encoder.classes.tolist():
+        if classes is not None and encoder_of(classes, labeler.coding).classes.tolist() != before.encoder.classes.tolist():
             raise ParameterError(
                 "classes: the labels were fixed by the first call of partial_fit; leave classes out or repeat them"
             )
         input_ = before.input_
         data = input_.transform(X)
-    encoder = before.encoder if before is not None else None if classes is None else encoder_of(classes)
+    encoder = before.encoder if before is not None else None if classes is None else encoder_of(classes, labeler.coding)
     with about_labels(_FIXED):
         task, encoder = labelled(labeler, data, y, encoder, **given)
     trainer, _ = labeler._trainer_and_surrogate()
@@ -100,7 +100,7 @@ def fit_stream(
             raise ParameterError(f"{name} must be a whole number >= 1, got {value!r}")
     if labeler.patience is not None and dev is None:
         raise ParameterError("patience needs held-out data: give dev=(X, y) to fit_stream")
-    encoder = encoder_of(classes)
+    encoder = encoder_of(classes, labeler.coding)
     reader = _Reader(labeler, source, encoder, int(batch_size))
     first = reader.open()
     total = _checked_total(trainer, n_total)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.types import Integers
+from structpred.data.tag_schemes import SCHEMES, Choice, own_scheme, written
 from structpred.errors import DataError, ParameterError
 from structpred.features.fixed_scores import FixedScores
 from structpred.models.partial import tell_missing
@@ -18,10 +19,12 @@ from structpred.models.partial import tell_missing
 class LabelEncoder:
     """The distinct labels, sorted: all strings or all whole numbers.
 
+    coding: the scheme that they are in, and that of users, whose labels are these in that scheme; None: they are those of users.
     Raises DataError for labels that an array would change (numbers too large, strings that end with a NUL) and for duplicates.
     """
 
-    def __init__(self, classes: Sequence[Any]) -> None:
+    def __init__(self, classes: Sequence[Any], coding: Sequence[str] | None = None) -> None:
+        self.coding = None if coding is None else (coding[0], coding[1])
         ordered = sorted(label.item() if isinstance(label, np.generic) else label for label in classes)
         self.classes = np.array(ordered)
         kept = self.classes.tolist()
@@ -52,8 +55,37 @@ class LabelEncoder:
                 raise DataError(f"sample {i}: labels must be all strings or all whole numbers, got {names}")
         return cls([label if isinstance(label, str | int) else int(label) for label in seen])
 
+    @classmethod
+    def of_phrases(cls, rows: Sequence[Sequence[Any]], known: Sequence[Sequence[Any]], scheme: str) -> "LabelEncoder":
+        """A scheme's for labels, or choices (tuples, or None), of users. known: the labels, and None."""
+        if scheme not in list(SCHEMES):
+            raise ParameterError(f"coding: expected None, {', '.join(map(repr, SCHEMES))}, or in fit 'auto', got {scheme!r}")
+        coding = scheme, own_scheme(known)
+        found = {x for _, row in each_written(rows, coding) for x in row}
+        return cls([*{label for x in found for label in ((x,) if isinstance(x, str) else x or ())}], coding)
+
+    @property
+    def answers(self) -> list[Any]:
+        """The labels that users get and give."""
+        found = self.classes.tolist()
+        return [*{x for label in found for x in written([None, (label,), None], *self.coding[::-1])[1]}] if self.coding else found
+
+    def inside(self, rows: Any) -> Any:
+        """Labels of users, nested, or choices of them, as the model has them; a choice of which it knows none stays."""
+        if self.coding is None or rows is None:
+            return rows
+        found: list[Any] = []
+        for row, (given, new) in zip(rows, each_written(rows, self.coding), strict=True):
+            known = [tuple(y for y in x if y in self._code) if isinstance(x, tuple) else x for x in new]
+            found.append(None if row is None else [y if x == () else x for x, y in zip(known, given, strict=True)])
+        return found
+
     def encode(self, y: Sequence[Sequence[Any]]) -> Integers:
         """All labels as one flat array; raises DataError, naming the sample, for a label that was not seen at fit."""
+        return self.numbered(self.inside(y))
+
+    def numbered(self, y: Sequence[Sequence[Any]]) -> Integers:
+        """The same of labels of the model."""
         try:
             return np.array([self._code[label] for labels in y for label in labels], dtype=np.int64)
         except KeyError as error:
@@ -63,18 +95,33 @@ class LabelEncoder:
     def decode(self, codes: Integers, offsets: Integers) -> list[npt.NDArray[Any]]:
         """One array of labels per sequence."""
         labels = self.classes[codes]
-        return [labels[a:b] for a, b in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)]
+        rows = [labels[a:b] for a, b in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)]
+        return rows if self.coding is None else [np.array(written(row.tolist(), self.coding[1]), labels.dtype) for row in rows]
 
 
-def encoder_of(classes: Any) -> LabelEncoder:
-    """The labels that a user lists. Raises ParameterError for anything but a list of strings or of whole numbers."""
+def each_written(rows: Iterable[Any], coding: tuple[str, str]) -> Iterator[tuple[list[Any], list[Any]]]:
+    """Each row with choices as tuples, and `written` of it; errors name the sample."""
+    for i, row in enumerate(rows):
+        given = [tuple(x) if isinstance(x, Iterable) and not isinstance(x, str) else x for x in (() if row is None else row)]
+        try:
+            yield given, written(given, *coding)
+        except DataError as error:
+            raise DataError(f"sample {i}: coding: {error}") from None
+
+
+def encoder_of(classes: Any, scheme: str | None = None) -> LabelEncoder:
+    """The labels that a user lists; a scheme for those inside. ParameterError for no list of strings or of whole numbers."""
     if isinstance(classes, str | bytes) or not isinstance(classes, Iterable):
         raise ParameterError(f"classes: expected a list of labels, got {classes!r}")
     listed = classes.tolist() if isinstance(classes, np.ndarray) else list(classes)
     if not listed:
         raise ParameterError("classes: expected at least one label, got none")
     try:
-        return LabelEncoder.fit([listed])
+        encoder = LabelEncoder.fit([listed])
+        if scheme is None:
+            return encoder
+        alone = [[label] for label in encoder.answers]
+        return LabelEncoder.of_phrases([[None, *row, None] for row in alone], alone, scheme)
     except DataError as error:
         raise ParameterError(f"classes: {str(error).removeprefix('sample 0: ')}") from None
 
@@ -121,7 +168,6 @@ def as_label_lists(y: Any, lengths: Integers) -> list[list[Any]]:
 
 #: what stands for a choice of several labels
 _SEVERAL = (set, frozenset, tuple, list)
-Choice = tuple[Any, ...] | None
 
 
 class PartialLabels(NamedTuple):
@@ -216,3 +262,9 @@ def comparable(
         return known, same
     pairs = [(labels, other) for labels, other in zip(known, same, strict=True) if len(labels)]
     return [labels for labels, _ in pairs], [other for _, other in pairs]
+
+
+def token_accuracy(gold: Sequence[Any], predicted: Sequence[Any]) -> float:
+    """The share of tokens with the right label."""
+    right = sum(int((np.asarray(p) == np.asarray(g)).sum()) for p, g in zip(predicted, gold, strict=True))
+    return right / max(sum(len(g) for g in gold), 1)
