@@ -32,7 +32,8 @@ Choice = tuple[Any, ...] | None
 _EDGE = ("O",)
 
 
-def _lenient(before: Any, tag: Any, same: Any) -> tuple[Flags, Flags]:
+def lenient(before: Any, tag: Any, same: Any) -> tuple[Flags, Flags]:
+    """For tags, those before them and whether the types agree: where phrases start, and where one that is open before ends."""
     closed = np.isin(before, (LAST, SINGLE))
     opens = np.isin(tag, (FIRST, SINGLE))
     inside = np.isin(tag, (INNER, LAST))
@@ -40,8 +41,8 @@ def _lenient(before: Any, tag: Any, same: Any) -> tuple[Flags, Flags]:
     return starts, opens | closed | (tag == OUT) | ~same
 
 
-#: by the tag before, the tag, and whether the types agree: whether a phrase starts, and whether one that is open before ends
-STARTS, BREAKS = _lenient(*np.meshgrid(range(6), range(6), [False, True], indexing="ij"))
+#: the same of all tags
+_STARTS, _BREAKS = lenient(*np.meshgrid(range(6), range(6), [False, True], indexing="ij"))
 
 
 def scheme_of(counts: Iterable[tuple[str, int]], sequences: Iterable[Sequence[str]]) -> str | None:
@@ -136,7 +137,7 @@ def _read(before: Any, label: Any) -> tuple[int, int, int]:
     """Whether one of its type is right before, whether a phrase starts at the label, and whether one ends in front of it."""
     (last, other), (tag, kind) = _parsed(before), _parsed(label)
     at = _READ[last], _READ[tag], int(kind == other)
-    return at[2], int(STARTS[at]), int(BREAKS[at])
+    return at[2], int(_STARTS[at]), int(_BREAKS[at])
 
 
 @lru_cache(1 << 16)
@@ -152,8 +153,7 @@ def _between(before: Choice, label: Any, after: Choice, scheme: str, own: str) -
 
 
 def written(row: Sequence[Any], scheme: str, own: str = "iob2") -> list[Any]:
-    """The phrases of a sequence in a scheme. Where it has None, or tuples of labels that a token may have, which ones it may
-    have there: None, or a tuple; its labels are in the scheme `own`.
+    """The phrases of a sequence in a scheme. If it has None, or tuples of labels of the scheme `own`: what each token may have.
 
     Raises DataError for a label that marks no phrase.
 

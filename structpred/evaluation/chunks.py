@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from structpred.core.types import Integers
-from structpred.data.tag_schemes import BREAKS, FIRST, INNER, LAST, OTHER, OUT, SINGLE, STARTS, TAGS, Flags
+from structpred.data.tag_schemes import FIRST, INNER, LAST, OTHER, OUT, SINGLE, TAGS, Flags, lenient
 from structpred.errors import ParameterError
 from structpred.evaluation.coding import Coded, Sequences, encode, tallied
 
@@ -159,11 +159,6 @@ def _spans(side: Integers, label_tags: Integers, label_types: Integers, offsets:
 # phrase starts, and where a phrase that is open before the token ends.
 
 
-def _lenient(before: Integers, tag: Integers, same: Flags) -> tuple[Flags, Flags]:
-    at = before, tag, same.astype(np.int64)
-    return STARTS[at], BREAKS[at]
-
-
 def _iob2(before: Integers, tag: Integers, same: Flags) -> tuple[Flags, Flags]:
     return tag == FIRST, (tag != INNER) | ~same
 
@@ -173,4 +168,4 @@ def _iobes(before: Integers, tag: Integers, same: Flags) -> tuple[Flags, Flags]:
     return np.isin(tag, (FIRST, SINGLE)), ~goes_on
 
 
-_RULES = {"conlleval": _lenient, "iob2": _iob2, "iobes": _iobes}
+_RULES = {"conlleval": lenient, "iob2": _iob2, "iobes": _iobes}

@@ -31,7 +31,7 @@ def test_defaults_are_the_estimators() -> None:
     given = train_command(Sequences()).make_context("chain", ["-", "-o", "m.spz", *CHUNKING]).params
     defaults = ChainLabeler().get_params()
     compared = set(given) & set(defaults) - {"checkpoint", "template", "dev_metric", "missing"}  # files mark it by _
-    assert len(compared) == 16
+    assert len(compared) == 17
     assert {name: given[name] for name in compared} == {name: defaults[name] for name in compared}
     curves = curve.make_context("curve", ["-", "--test", "-", *CHUNKING]).params
     assert {name: curves[name] for name in ("trainer", "C", "max_iter")} == {n: given[n] for n in ("trainer", "C", "max_iter")}
@@ -186,3 +186,30 @@ def test_a_share_that_cannot_be_held_out(here: Here, corpus: Path, tmp_path: Pat
     code, _, err = here("train", "chain", "train.txt", *CHUNKING, "-o", str(tmp_path / "m.spz"), *options, cwd=corpus)
     assert (code, said in err) == (2, True), err
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+def test_a_coding_is_in_the_model_and_the_answers_in_the_users_scheme(here: Here, corpus: Path, tmp_path: Path) -> None:
+    """--coding, with a label that breaks the scheme, and constraints: commands speak IOB2, weights and marginals IOBES."""
+    rows = (corpus / "train.txt").read_text().split("\n")
+    first = next(k for k, row in enumerate(rows) if row.endswith("B-NP"))
+    assert first == 0 or not rows[first - 1] or rows[first - 1].endswith("O")
+    rows[first] = rows[first].replace("B-NP", "I-NP")
+    (tmp_path / "broken.txt").write_text("\n".join(rows))
+    command = ("train", "chain", "broken.txt", *CHUNKING, "--trainer", "lbfgs", "--coding", "iobes", "--constraints", "iobes")
+    code, _, err = here(*command, "-o", "m.spz", "-q", cwd=tmp_path)
+    assert code == 0, err
+    model, test = ChainLabeler.load(tmp_path / "m.spz"), str(corpus / "test.txt")
+    assert model.coding_ == ("iobes", "iob2")
+    code, out, _ = here("predict", "m.spz", test, "--json", "--marginals", "--kbest", "2", cwd=tmp_path)
+    for entry in map(json.loads, out.splitlines()):
+        assert {label[:1] for label in entry["labels"]} <= set("BIO")
+        assert entry["kbest"][0]["labels"] == entry["labels"]
+        forms = {"B": "BS", "I": "IE", "O": "O"}
+        for label, share, table in zip(entry["labels"], entry["probabilities"], entry["marginals"], strict=True):
+            assert share in [table.get(form + label[1:]) for form in forms[label[0]]]
+            assert sum(table.values()) == pytest.approx(1.0)
+    assert json.loads(here("evaluate", "m.spz", test, "--json", cwd=tmp_path)[1])["f1"] > 0.8
+    assert "iobes inside, iob2 in answers" in here("inspect", "m.spz", cwd=tmp_path)[1]
+    assert here("explain", "m.spz", test, "--position", "0", cwd=tmp_path)[0] == 0
+    assert here("report", "m.spz", test, "-o", "page.html", cwd=tmp_path)[0] == 0

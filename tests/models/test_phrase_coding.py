@@ -11,6 +11,7 @@ from structpred.errors import DataError, ModelFileError, ParameterError
 from structpred.evaluation import chunk_counts
 from structpred.models import ChainLabeler, KernelChainLabeler
 from structpred.models.chain.constraints import ChainConstraints
+from structpred.models.sharding import sharding_of
 from structpred.storage.bundles import read_bundle
 
 OWN = ["iob1", "iob2", "iobes", "bilou"]
@@ -121,6 +122,21 @@ def test_labels_may_be_missing(trainer: str) -> None:
     assert ChainLabeler(trainer, coding="iobes", missing="?", max_iter=2).fit(X, marked).score(X, marked) > 0.5
 
 
+def test_sequences_of_any_length_have_labels() -> None:
+    """All phrases of training have two tokens, and none is outside: sequences of one and of three have labels, too."""
+    model = ChainLabeler("sgd", coding="iobes", max_iter=3).fit([[["a"], ["b"]]] * 3, [["B-X", "I-X"]] * 3)
+    assert lists(model.predict([[["a"]], [["a"], ["b"], ["b"]]])) == [["B-X"], ["B-X", "I-X", "B-X"]]
+
+
+def test_kernels_have_it_too(tmp_path: Path) -> None:
+    """A labeller with a kernel is coded alike, and so is its file."""
+    x, y = [np.eye(2), np.eye(2)[::-1]], [["O", "B-X"], ["B-X", "O"]]
+    model = KernelChainLabeler(kernel="rbf", coding="iobes", max_iter=20).fit(x, y)
+    assert model.classes_.tolist() == ["O", "S-X"]
+    model.save(tmp_path / "k.spz")
+    assert lists(KernelChainLabeler.load(tmp_path / "k.spz").predict(x)) == lists(model.predict(x)) == y
+
+
 def test_explanations_speak_of_the_labels_inside() -> None:
     """Contributions add up to the score; labels to explain are given in the scheme of the user."""
     X, y = corpus("iob2")
@@ -149,15 +165,15 @@ def test_a_file_keeps_both_schemes(tmp_path: Path) -> None:
 
 def test_auto_takes_the_best_of_the_folds() -> None:
     """The scheme is the one whose phrases are found best in three folds; the model is the one of that scheme."""
-    X, y = corpus("iob1", 30)
+    X, y = corpus("iob1", 18)
     model = ChainLabeler("sgd", coding="auto", max_iter=2).fit(X, y)
     scores = {}
     for scheme in SCHEMES:
         right = total = 0
         for k in range(3):
-            train = [i for i in range(30) if i % 3 != k]
+            train = [i for i in range(18) if i % 3 != k]
             fold = ChainLabeler("sgd", coding=scheme, max_iter=2).fit([X[i] for i in train], [y[i] for i in train])
-            pairs = [(phrases(y[i]), phrases(row)) for i, row in zip(range(k, 30, 3), lists(fold.predict(X[k::3])), strict=True)]
+            pairs = [(phrases(y[i]), phrases(row)) for i, row in zip(range(k, 18, 3), lists(fold.predict(X[k::3])), strict=True)]
             right, total = right + sum(len(a & b) for a, b in pairs), total + sum(len(a) + len(b) for a, b in pairs)
         scores[scheme] = 2 * right / total
     assert len(set(scores.values())) > 1
@@ -178,6 +194,43 @@ def test_pieces_of_data() -> None:
     assert stream.classes_.tolist() == sorted(["O", *(f"{tag}-{kind}" for tag in "BIES" for kind in "XY")])
     assert chunk_counts(truth, lists(stream.predict(new)))[0].f1 > 0.6
     assert stream.coding_ == ("iobes", "iob2")
+
+
+def test_shards_agree_on_the_labels_of_all_data() -> None:
+    """Labels inside are those of all shards, and answers are in the scheme of most; `classes` may name the labels of users."""
+    X, y = corpus("iob1", 12)
+    shards = [(X[:5], y[:5]), (X[5:6], [["O"] * len(y[5])]), (X[6:], y[6:])]
+    model = ChainLabeler("lbfgs", coding="iobes")
+    how = sharding_of(model)
+    scans = [how.scan(model, *shard) for shard in shards]
+    plan = how.plan(model, scans, None)
+    assert plan.encoder.classes.tolist() == sorted({x for _, rows in shards for row in rows for x in written(row, "iobes")})
+    assert plan.encoder.coding == ("iobes", "iob1")
+    tasks = [how.task(model, plan, *shard)[0] for shard in shards]
+    assert [plan.encoder.classes[labels].tolist() for labels in tasks[0].labels] == [written(row, "iobes") for row in y[:5]]
+    named = how.plan(model, scans, ["O", "B-X", "I-X", "B-Y", "I-Y"])
+    assert named.encoder.classes.tolist() == sorted(["O", *(f"{tag}-{kind}" for tag in "BIES" for kind in "XY")])
+
+
+def test_held_out_data_are_scored_in_the_scheme_of_y() -> None:
+    """The score of each pass is that of predictions: with `dev` the best weights give the best score."""
+    X, y = corpus("iob2")
+    new, truth = corpus("iob2", seed=1)
+    f1 = lambda gold, found: chunk_counts(gold, lists(found))[0].f1  # noqa: E731
+    model = ChainLabeler("sgd", coding="iobes", max_iter=3, check_every=1, dev_metric=f1).fit(X, y, dev=(new, truth))
+    assert max(row["dev_score"] for row in model.history_) == pytest.approx(f1(truth, model.predict(new)))
+
+
+def test_training_under_a_dictionary_of_the_users_labels() -> None:
+    """`allowed` at fit holds labels of y: it rules out the others while training, and a true label that it lacks is an error."""
+    X, y = corpus("iob2", 12)
+    few = [[{"O", label} for label in row] for row in y]
+    fits = [ChainLabeler(coding="iobes", max_iter=2).fit(X, y, allowed=some) for some in (None, few)]
+    assert fits[0].coef_.tobytes() != fits[1].coef_.tobytes()
+    assert fits[1].certificate_.primal < fits[0].certificate_.primal  # what is ruled out needs no learning
+    few[3][1] = {"B-X", "B-Y", "I-X", "I-Y", "O"} - {y[3][1]}
+    with pytest.raises(DataError, match=r"sample 3, position 1: the true label .* breaks the constraints"):
+        ChainLabeler(coding="iobes").fit(X, y, allowed=few)
 
 
 @pytest.mark.parametrize(

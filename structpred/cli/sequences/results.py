@@ -45,7 +45,7 @@ def predict(model: ChainLabeler, asked: Asked) -> None:
     """Write the labels in the format of the data, or one JSON object per sequence."""
     model.n_jobs = model.n_jobs if asked.n_jobs is None else asked.n_jobs
     read, objects = _read(model, asked), asked.as_json or _reader(model, asked).format == "jsonl"
-    refuse_running_text(read, [str(label) for label in model.classes_.tolist()])
+    refuse_running_text(read, [str(label) for label in model._encoder.answers])
     text = json_lines(_entries(model, read, asked)) if objects else format_predictions(read, _predicted(model, read))
     write_output(asked.output, text)
 
@@ -58,7 +58,7 @@ def shards(model: ChainLabeler, asked: Asked, n: int) -> "Shards":
     if reader.format in ("ocr", "jsonl"):
         raise ParameterError("--shards is for column files and CRFsuite text, not for pixels and JSON lines")
     head = head_of(asked.data, reader, asked.reading.encoding)
-    refuse_running_text(head, [str(label) for label in model.classes_.tolist()])
+    refuse_running_text(head, [str(label) for label in model._encoder.answers])
     width = getattr(head.corpus, "n_columns", None)
     return shards_of(asked.data, n, Reader(reader.format, None, width), asked.reading.encoding)
 

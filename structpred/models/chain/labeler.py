@@ -67,7 +67,7 @@ class ChainLabeler(StructuredEstimator):
         Hard rules on label sequences, at fit and predict: "iob1", "iob2", "iobes", "places", or a ChainConstraints.
     coding : str, optional
         The scheme of phrases inside: "iob1", "iob2", "iobes", or "auto", which folds of the training data choose by F1. Labels
-        are read as conlleval reads them, broken ones too; answers are whole phrases in the scheme of y, see coding_.
+        are read as conlleval reads them, broken ones too; answers are phrases in the scheme of y (coding_ has both).
     fit_intercept : bool
         For arrays, sparse matrices and OCR words: a constant feature 1 at every token, the last one, regularised as the others
         are. Feature dicts and strings, templates, packed sequences and kernels are taken as they are: no intercept.

@@ -95,9 +95,8 @@ class ChainSharding(Sharding):
         input_, sequences = model._input_for(X)
         packed = input_.fit_transform(sequences)
         labels = labels_of(y, packed.lengths, model.missing, whole=True)
-        if model.coding == "auto":
-            labels = labels._replace(coding=chosen_coding(model, packed, labels))
-        return Sequences(input_, sequences, labels, packed)
+        coding = chosen_coding(model, packed, labels) if model.coding == "auto" else None
+        return Sequences(input_, sequences, labels._replace(coding=coding), packed)
 
     def scanned(self, model: Any, data: Sequences) -> ChainScan:
         """Labels and counts."""

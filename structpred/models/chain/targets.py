@@ -62,13 +62,17 @@ class LabelEncoder:
             raise ParameterError(f"coding: expected None, {', '.join(map(repr, SCHEMES))}, or in fit 'auto', got {scheme!r}")
         coding = scheme, own_scheme(known)
         found = {x for _, row in each_written(rows, coding) for x in row}
-        return cls([*{label for x in found for label in ((x,) if isinstance(x, str) else x or ())}], coding)
+        names = {label for x in found for label in ((x,) if isinstance(x, str) else x or ())}
+        if scheme == "iobes" and "O" not in names:  # so that sequences of any length have labels
+            names |= {f"S{label[1:]}" for label in names}
+        return cls([*names], coding)
 
     @property
     def answers(self) -> list[Any]:
         """The labels that users get and give."""
-        found = self.classes.tolist()
-        return [*{x for label in found for x in written([None, (label,), None], *self.coding[::-1])[1]}] if self.coding else found
+        found: list[Any] = self.classes.tolist()
+        own = () if self.coding is None else self.coding[::-1]
+        return sorted({x for label in found for x in written([None, (label,), None], *own)[1]}) if own else found
 
     def inside(self, rows: Any) -> Any:
         """Labels of users, nested, or choices of them, as the model has them; a choice of which it knows none stays."""
