@@ -137,6 +137,15 @@ def test_kernels_have_it_too(tmp_path: Path) -> None:
     assert lists(KernelChainLabeler.load(tmp_path / "k.spz").predict(x)) == lists(model.predict(x)) == y
 
 
+@pytest.mark.filterwarnings("ignore::structpred.errors.MissingLabelsWarning")
+def test_what_follows_a_missing_label_shows_no_scheme() -> None:
+    """An I- after a label that is missing does not make IOB2 data IOB1: it may go on with a phrase, and does so in training."""
+    y: list[list[Any]] = [[None, "I-X", "O"]] * 5 + [["B-X", "I-X", "O"], ["O", "B-X", "O"]]
+    model = ChainLabeler("lbfgs", coding="iobes", max_iter=9).fit([[["a"], ["b"], ["c"]]] * 7, y)
+    assert model.coding_ == ("iobes", "iob2")
+    assert lists(model.predict([[["a"], ["b"], ["c"]]])) == [["B-X", "I-X", "O"]]
+
+
 def test_explanations_speak_of_the_labels_inside() -> None:
     """Contributions add up to the score; labels to explain are given in the scheme of the user."""
     X, y = corpus("iob2")
