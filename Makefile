@@ -18,7 +18,7 @@ USABLE := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for p in $(CANDIDATES); do if $$p -c '$(USABLE)' >/dev/null 2>&1; then echo $$p; break; fi; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help install smoke test test-slow test-bounds lint demo docs bench clean
+.PHONY: help install smoke test test-slow test-bounds lint demo docs notebooks bench clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -82,6 +82,9 @@ docs: $(DOCS_STAMP)  ## the documentation as a site, in site/; no network is nee
 	@echo "Building the site in site/: about a minute."
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --clean
 	@echo "site/index.html; with search: $(BIN)/python -m http.server -d site"
+
+notebooks: $(STAMP)  ## run the notebooks and keep their outputs, without times (layers.ipynb needs PyTorch)
+	$(BIN)/python tests/examples/notebooks.py
 
 bench: $(STAMP)  ## the comparison with other programs on CoNLL-2000 (needs the data, see docs/formats.md)
 	$(PIP) --quiet -e '.[bench]'

@@ -318,6 +318,7 @@ def test_every_page_is_in_the_navigation() -> None:
     """mkdocs.yml leads to each page of docs/, and to those that come from elsewhere."""
     listed = re.findall(r"(\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.M)
     pages = [page.relative_to(ROOT / "docs").as_posix() for page in ROOT.glob("docs/**/*.md")]
+    pages += [f"notebooks/{notebook.stem}.md" for notebook in ROOT.glob("examples/*.ipynb")]
     assert sorted(listed) == sorted([*pages, "contributing.md", "changes.md"])
 
 

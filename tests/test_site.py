@@ -22,6 +22,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not (SITE / "index.html").exists(), reason="`make docs` has not built the site"),
 ]
+EXAMPLES = sorted((SITE.parent / "examples").glob("*.ipynb"))
 PAGES = sorted(path.relative_to(SITE).as_posix() for path in SITE.rglob("*.html"))
 #: what the theme moves or cuts on purpose: drawers and the search on small screens, links that show when pointed at; boxes that
 #: scroll, which reach over the margins of the text; and the title in the bar, which is that of the page just below
@@ -29,8 +30,8 @@ ASIDE = ", ".join((
     ".md-header__topic *", ".md-sidebar, .md-sidebar *", ".md-search, .md-search *", ".md-skip", ".headerlink", ".highlight",
     ".md-typeset__scrollwrap",
 ))  # fmt: skip
-#: the height in px above which a page is too long, save the history of changes
-LONGEST = 12_000
+#: the height in px above which a page is too long, on a phone and on a desk
+LONGEST = {375: 13_000, 1280: 12_000}
 #: what is searched for, and the page that comes first
 SEARCHES = {
     "NER": "howto/tagging.html",
@@ -111,6 +112,25 @@ def test_every_public_name_has_a_signature_or_a_page(package: str) -> None:
     assert sorted(name for name in names if f"{package}.{name}" not in known) == []
 
 
+@pytest.mark.parametrize("notebook", EXAMPLES)
+def test_each_notebook_is_a_page_with_outputs(notebook: Path) -> None:
+    """A notebook's page shows each of its outputs, and leads to the notebook."""
+    text = (SITE / "notebooks" / f"{notebook.stem}.html").read_text(encoding="utf-8")
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    assert text.count('<div class="output"') == sum(len(cell.get("outputs", [])) for cell in cells) > 5
+    assert f'href="../examples/{notebook.name}"' in text
+
+
+def test_each_topic_of_the_changes_has_a_page(parsed: dict[str, Page]) -> None:
+    """The history of changes leads to a page for each topic, which together have all its entries."""
+    entries = re.findall(r"^- ", (SITE.parent / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert '<li><a href="changes/' in (SITE / "changes.html").read_text(encoding="utf-8")
+    topics = {link for link in parsed["changes.html"].links if link.startswith("changes/")}
+    assert len(topics) > 5
+    shown = [re.findall(r"<article.*</article>", (SITE / topic).read_text(encoding="utf-8"), re.DOTALL)[0] for topic in topics]
+    assert sum(text.count("<li>") for text in shown) == len(entries)
+
+
 @pytest.mark.parametrize("package", ["models", "layers", "io", "evaluation"])
 def test_each_class_has_a_page_of_its_own(package: str) -> None:
     """Each public name of these packages has its own page, so that a page of the reference is short enough to scroll."""
@@ -132,7 +152,7 @@ def test_the_search_prefers_how_tos_and_leaves_records_out() -> None:
     how_tos = [page for page in PAGES if page.startswith("howto/")]
     assert [page for page in how_tos if boosts[page] < 2.0] == []
     assert [page for page, boost in boosts.items() if page.startswith("reference/") and boost >= 1.0] == []
-    assert not {"changes.html", "benchmarks.html"} & set(boosts)
+    assert [page for page in boosts if page.startswith(("changes", "benchmarks.html"))] == []
 
 
 def as_served(name: str, folder: Path) -> Path:
@@ -158,10 +178,11 @@ def test_nothing_sticks_out_or_is_cut_or_goes_on_for_ever(tmp_path: Path) -> Non
     own = {name: SITE / name for name in PAGES if not name.startswith("gallery/")} | {"404.html": as_served("404.html", tmp_path)}
     beyond, long = {}, {}
     for name, path in own.items():
-        if found := overflowing(path, 400, 1280, allowed=ASIDE):
+        if found := overflowing(path, *LONGEST, allowed=ASIDE):
             beyond[name] = found
-        if (height := browser().evaluate_at(1280, "document.documentElement.scrollHeight")) > LONGEST and name != "changes.html":
-            long[name] = height
+        heights = {width: browser().evaluate_at(width, "document.documentElement.scrollHeight") for width in LONGEST}
+        if any(heights[width] > most for width, most in LONGEST.items()):
+            long[name] = heights
     assert beyond == {}
     assert long == {}
 

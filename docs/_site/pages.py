@@ -1,4 +1,4 @@
-"""Long pages of the reference become short ones: a page for each class or module, and a list of them in their place."""
+"""Long pages become short ones, with a list of them in their place: a page for each class, module or topic of the changes."""
 
 import ast
 import html
@@ -14,6 +14,7 @@ NAMES = ("structpred", "models", "layers", "io", "evaluation")
 MODULES = (
     "core", "data", "features", "nonconvex", "objectives", "oracles", "projections", "rows", "slack", "task", "trainers",
 )  # fmt: skip
+_TOPIC = re.compile(r"^(?![#\s-])(.+)\n\n((?:[ -].*\n|\n(?=[ -]))+)", re.MULTILINE)
 _BLOCK = re.compile(r"^::: (structpred\.\S+)\n((?:    .*\n)*)\n?", re.MULTILINE)
 
 
@@ -62,6 +63,26 @@ def listed(package: str, text: str) -> str:
     if package in MODULES:
         return f"{text.replace('show_submodules: true', 'show_submodules: false').rstrip()}\n\n{lines}"
     return "\n\n".join([_BLOCK.sub("", text + "\n").rstrip(), lines])
+
+
+def topics(changes: str) -> dict[str, tuple[str, str]]:
+    """(the topic, the text of its page) by place, for each topic of the history of changes."""
+    found = {}
+    for topic in _TOPIC.finditer(changes + "\n"):
+        version = re.findall(r"^## (\S+?),?(?: |$)", changes[: topic.start()], re.MULTILINE)[-1]
+        name = re.sub(r"\W+", "-", topic[1].lower())
+        found[f"changes/{version}-{name}.md"] = (topic[1], f"# {version}: {topic[1]}\n\n{topic[2]}")
+    return found
+
+
+def history(changes: str) -> str:
+    """The history of changes with a link in place of each topic."""
+    places = {topic: place for place, (topic, _) in topics(changes).items()}
+
+    def line(topic: re.Match[str]) -> str:
+        return f"- [{topic[1]}]({places[topic[1]]}): {len(re.findall('^- ', topic[2], re.MULTILINE))}\n"
+
+    return re.sub(r"^(- .*\n)\n(?=- )", r"\1", _TOPIC.sub(line, changes + "\n"), flags=re.MULTILINE)
 
 
 def _line(doc: str) -> str:
