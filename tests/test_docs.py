@@ -38,12 +38,23 @@ def embedded(page: Path) -> Iterator[re.Match[str]]:
 
 
 def source_of(file: str, name: str) -> str:
-    """The text of a class or function at the top level of a file."""
+    """The text of a class or function at the top level of a file, below the imports that it needs: it runs as it stands."""
     text = (ROOT / file).read_text(encoding="utf-8")
-    for node in ast.parse(text).body:
-        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name:
-            return f"{ast.get_source_segment(text, node)}\n"
-    raise LookupError(f"{file} has no class or function {name}")
+    body = ast.parse(text).body
+    node = next((node for node in body if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name), None)
+    if node is None:
+        raise LookupError(f"{file} has no class or function {name}")
+    used = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+    groups, last = [""], 0
+    for one in (one for one in body if isinstance(one, ast.Import | ast.ImportFrom)):
+        names = [alias for alias in one.names if (alias.asname or alias.name.partition(".")[0]) in used]
+        if names:
+            gap = "\n" if groups[-1] and not all(line.strip() for line in text.splitlines()[last : one.lineno - 1]) else ""
+            kept = ast.Import(names) if isinstance(one, ast.Import) else ast.ImportFrom(one.module, names, one.level)
+            groups.append(f"{gap}{ast.unparse(kept)}\n")
+            last = one.end_lineno or 0
+    imports = "".join(groups)
+    return f"{imports}{imports and 2 * chr(10)}{ast.get_source_segment(text, node)}\n"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
@@ -103,9 +114,8 @@ def test_the_how_tos_embed_code() -> None:
 
 #: libraries that the tests do without where they are not installed
 OPTIONAL = ("pandas", "datasets", "spacy", "nltk", "torch", "distributed")
-#: pages whose blocks run one after the other (of those about adding something, parts run in tests/examples/test_documents.py)
+#: pages whose blocks run one after the other
 RUNNING = [page for page in PAGES if "```python" in page.read_text(encoding="utf-8") and page.name not in ("CONTRIBUTING.md",)]
-RUNNING = [page for page in RUNNING if not page.name.startswith("add_")]
 
 
 def is_missing(name: str) -> bool:
@@ -172,6 +182,17 @@ def test_blocks_that_use_what_was_left_out_are_left_out() -> None:
 def test_outputs_agree_up_to_rounding(shown: str, found: str, same: bool) -> None:
     """Texts and small whole numbers must be equal, other numbers nearly, and `...` stands for anything."""
     assert agrees(shown, found) is same
+
+
+def test_what_others_use_has_its_counterpart_here() -> None:
+    """Each class and function that the page on moving over names for those of other libraries is a public name."""
+    text = (ROOT / "docs" / "howto" / "moving_over.md").read_text(encoding="utf-8")
+    ours = " ".join(row.split("|")[2] for row in re.findall(r"^\|.*", text, re.MULTILINE))
+    names = {name for code in re.findall(r"`([^`]+)`", ours) for name in re.findall(r"\b(?:[A-Z]+[a-z]\w+|NCE|QPBO)\b", code)}
+    packages = [importlib.import_module(f"structpred.{name}") for name in ("models", "layers", "oracles")]
+    assert len(names) > 20
+    theirs = {"GraphCRF", "False"}
+    assert {name for name in names if not any(hasattr(package, name) for package in packages)} == theirs
 
 
 def test_the_command_line_page_names_every_trainer() -> None:

@@ -4,6 +4,7 @@ import gzip
 import re
 import shlex
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -50,6 +51,11 @@ def blocks_of(page: Path) -> list[list[str]]:
     """The command lines of each block of a page, in order; continued lines are joined."""
     blocks = [block.replace("\\\n", " ") for block in _BLOCK.findall(page.read_text(encoding="utf-8"))]
     return [[line for line in block.splitlines() if line.startswith("structpred ")] for block in blocks]
+
+
+def shells_of(page: Path) -> list[str]:
+    """The blocks that begin with another program, such as sed or a pipe from echo, whole."""
+    return [block for block in _BLOCK.findall(page.read_text(encoding="utf-8")) if re.match(r"sed |zcat |echo ", block)]
 
 
 def reason_not_to(command: str) -> str | None:
@@ -130,6 +136,28 @@ def test_every_command_of_a_page_runs(shell: Shell, stand_ins: Path, folder: Pat
             shutil.copy(stand_ins / f"{name}.spz", folder)
         faults += [outcome(shell, folder, command) for command in block if reason_not_to(command) is None]
     assert [fault for fault in faults if fault] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [page for page in PAGES if shells_of(page)], ids=lambda page: page.stem)
+def test_blocks_for_a_shell_run(folder: Path, page: Path) -> None:
+    """Blocks in which other programs make the data run as they stand, line by line, in a shell."""
+    if page.stem == "other_libraries":
+        pytest.importorskip("spacy", reason="spaCy is not installed: pip install 'structpred[spacy]'")
+    treebank = (folder / "train.conllu").read_text(encoding="utf-8")
+    (folder / "train.conllu.gz").write_bytes(gzip.compress(treebank.encode()))
+    # the label of a document's first field, and a token that looks like a label, as GROBID writes them
+    rows = ["The T I-<title>", "< < <title>", "end T <title>", "by T I-<other>", "some T <other>", "Ann T I-<author>"]
+    (folder / "header").write_text("\n\n".join(["\n".join(rows)] * 30) + "\n", encoding="utf-8")
+    call("train", "chain", "train.txt", "--template", "U0:%x[0,0]\nB\n", cwd=folder)
+    call("train", "chain", "train.txt", "--template", "pos", "-o", "pos.spz", cwd=folder).check_returncode()
+    program = f'structpred() {{ "{sys.executable}" -m structpred.cli "$@"; }}'
+    for block in shells_of(page):
+        done = subprocess.run(["sh", "-ec", f"{program}\n{block}"], cwd=folder, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+    if page.stem == "moving_over":
+        train = (folder / "train.txt").read_text(encoding="utf-8")
+        assert train.startswith("The T B-title\n< < I-title\nend T I-title\nby T O\nsome T O\nAnn T B-author\n\n")
 
 
 def test_reasons_to_leave_a_command_out_are_needed() -> None:

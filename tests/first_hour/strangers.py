@@ -106,8 +106,7 @@ def bring(folder: Path) -> None:
     (folder / "news.txt").write_text("The mayor opened a library in Leeds. Anna Keller left Oslo on Monday.\n")
     (folder / "knapsacks.py").write_text(first_block("docs/howto/i_have_a_solver.md"))
     (folder / "entities.py").write_text(first_block("README.md"))
-    imports = "import numpy as np\nimport structpred\nfrom scipy.optimize import linear_sum_assignment\n\n\n"
-    (folder / "own_oracle.py").write_text(imports + first_block("docs/howto/add_an_oracle.md"))
+    (folder / "own_oracle.py").write_text(first_block("docs/howto/add_an_oracle.md"))
 
 
 def programs(folder: Path) -> Path:
