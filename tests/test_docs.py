@@ -210,6 +210,15 @@ def test_the_readme_fits_on_a_screen_or_two() -> None:
     assert any(line.startswith("![") for line in lines[:6])
 
 
+def test_the_readme_speaks_the_words_of_the_field() -> None:
+    """What people search for stands in the README; a command installs, tasks have a table, and badges, limits and comparisons
+    of like with like are there."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    words = "NER|named entities|Named entities|tagging|parsing|segmentation|Conditional random fields (CRF)|machines (SVM)"
+    shown = "python -m pip install structpred\n|## I want to ...|## When not to use this|[![|averaged perceptron|`lbfgs`"
+    assert [word for word in f"{words}|{shown}".split("|") if word not in text] == []
+
+
 def test_the_pages_are_not_too_many_words() -> None:
     """All pages of docs/ together have at most 30,000 words."""
     assert sum(len(page.read_text(encoding="utf-8").split()) for page in ROOT.glob("docs/**/*.md")) <= 30_000

@@ -99,7 +99,7 @@ def render(diagnosis: Diagnosis) -> str:
         if f.advice:
             lines.append(f"{'':<18} {'':<{width}}  -> {f.advice}")
     failed = "structpred does not work in this environment; see above."
-    lines.append("All that structpred needs works." if diagnosis.exit_code == 0 else failed)
+    lines.append("Everything that structpred needs is there and works." if diagnosis.exit_code == 0 else failed)
     return "\n".join(lines)
 
 

@@ -89,7 +89,7 @@ def explain(ctx: click.Context, /, model: str, data: str, output: str | None, te
     if output is not None:
         where = tag("p", f"{os.path.basename(data)}, sample {asked.sample}: {title}")
         drawn = [tag("div", tag("p", line), scrolling(picture)) for line, picture in pictures]
-        shown = join(where, *drawn, tag("div", why.html(asked.top), class_="wide"))
+        shown = join(where, *drawn, tag("div", why.html(asked.top), class_="wide", tabindex=0))
         write_atomic(output, html_page(cut(title, 60), [("Explanation", shown)]).encode())
         log.info("wrote %s", output)
     elif asked.as_json:

@@ -24,7 +24,6 @@ from structpred.text.tables import aligned, columns, cut
 
 #: in place of an alternative: the best other output
 RUNNER_UP = "runner-up"
-_HEAD = ("adds", "value", "weight")
 _SHOWN = 20
 
 
@@ -213,11 +212,11 @@ class Explanation:
         return self.text()
 
     def html(self, top: int | None = _SHOWN) -> Html:
-        """What `text` says, as markup."""
-        first, *more = self._heading()
-        lines = tag("p", first, *(part for line in more for part in (Html("<br>"), line)))
-        rows = [[tag("span", cell, style="white-space:nowrap") for cell in row] for row in self._rows(top)]
-        return scrolling(lines, table(self._head(), rows, numbers=4))
+        """What `text` says, as markup; the feature beside what it adds, where a narrow window shows it."""
+        lines = tag("p", *(part for line in self._heading() for part in (line, Html("<br>"))))
+        head, *rows = ([row[k] for k in (0, 5, 4, 3, 1, 2)] for row in (self._head(), *self._rows(top)))
+        cells = [[tag("span", cell, style="white-space:nowrap") for cell in row] for row in rows]
+        return scrolling(lines, table(head, cells, numbers=[True, False, False, True, True, True]))
 
     def _repr_html_(self) -> str:
         """The same for notebooks."""
@@ -235,7 +234,7 @@ class Explanation:
         return [_shown(self.output), "against", _shown(self.against), f"by {self.score:.6g}"]
 
     def _head(self) -> tuple[str, ...]:
-        return (*_HEAD, self.unit, "label" if self.unit != "word" else "arc or relation", "feature")
+        return ("adds", "value", "weight", self.unit, "label" if self.unit != "word" else "arc or relation", "feature")
 
     def _rows(self, top: int | None) -> list[tuple[str, ...]]:
         shown = self.strongest(top)

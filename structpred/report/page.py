@@ -32,7 +32,7 @@ svg.chart { width: 100%; max-width: 540px; height: auto; }
   background-repeat: no-repeat; background-size: 30px 100%, 30px 100%, 12px 100%, 12px 100%;
   background-attachment: local, local, scroll, scroll; }
 .wide > svg { mix-blend-mode: multiply; } /* the shade is seen through what is white in a drawing */
-.wide::-webkit-scrollbar { height: 9px; }
+.wide::-webkit-scrollbar { height: 9px; } .wide > div { overflow: visible !important; } /* no box that scrolls in another */
 .wide::-webkit-scrollbar-track { background: #eef0f3; border-radius: 5px; }
 .wide::-webkit-scrollbar-thumb { background: #9aa3b2; border-radius: 5px; }
 .wide:focus-visible { outline: 2px solid #084890; outline-offset: 2px; }

@@ -105,7 +105,7 @@ def test_text_and_json_say_the_same(quiet: None) -> None:
     for f in found.findings:
         assert f.detail in text
         assert f.advice in text
-    assert text.endswith("All that structpred needs works.")
+    assert text.endswith("Everything that structpred needs is there and works.")
 
 
 def test_what_is_not_installed_does_not_clash(quiet: None, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from documents import SEEN
 from strangers import ROOT, bring, programs, typed
 
 RESULT = ROOT / "benchmarks" / "results" / "first_hour_stumbles.md"
@@ -267,11 +268,11 @@ STUMBLES: dict[str, list[Stumble]] = {
 LEFT = [
     "`from structpred.trainers import Trainer`: the class to inherit from is in `structpred.trainers.problem`, on purpose.",
     "`from structpred.objectives import LabelCosts`: it is in `structpred.objectives.part_losses`, as the tutorial has it.",
-    "Notebooks have no outputs in the repository: tests/examples/test_notebooks.py holds that they are kept without.",
     "`structpred validate` does not read JSON lines; `train --on-error skip` says what is wrong with them.",
     "Running text needs spaCy, which `pip install structpred[spacy]` brings; without it one line says so.",
     "`MultiLabelMRF` has `classes_`, but no `feature_names_in_` of a DataFrame's columns.",
-    "Of the site, `make demo` and `make docs` nothing was tried here: see tests/test_site.py, test_docs.py and tests/examples.",
+    "Report pages are named after the path as typed, and begin with the settings.",
+    "Formulas in docstrings are plain text.",
 ]
 
 
@@ -369,8 +370,15 @@ def main() -> None:
         f"the rest is Python. Answers are cut.\n\n{n} of {len(rows)} are mended.\n\n"
         "| where | typed | before | now | held by |\n|---|---|---|---|---|\n"
     )
+    RESULT.write_text(f"{head}{chr(10).join(rows)}\n\n{below()}", encoding="utf-8")
+
+
+def below() -> str:
+    """What follows the table of what was typed: the table of what was seen, and what is left."""
+    rows = [f"| {where} | {one.what} | {one.before} | {one.now} | `{one.test}` |" for where, some in SEEN.items() for one in some]
+    head = "## Seen, not typed\n\n| where | what | before | now | held by |\n|---|---|---|---|---|\n"
     left = "\n".join(f"- {line}" for line in LEFT)
-    RESULT.write_text(f"{head}{chr(10).join(rows)}\n\n## Left\n\n{left}\n", encoding="utf-8")
+    return f"{head}{chr(10).join(rows)}\n\n## Left\n\n{left}\n"
 
 
 if __name__ == "__main__":

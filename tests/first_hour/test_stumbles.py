@@ -4,17 +4,18 @@ import re
 from pathlib import Path
 
 import pytest
+from documents import SEEN
 from strangers import ROOT
-from stumbles import RESULT, STUMBLES, prepared, tried
+from stumbles import RESULT, STUMBLES, below, prepared, tried
 
 ALL = [one for stumbles in STUMBLES.values() for one in stumbles]
 
 
 def test_the_tests_that_are_named_are_there() -> None:
     """What holds a stumble is a function of that name in that file."""
-    for one in ALL:
-        file, _, name = one.test.partition("::")
-        assert f"def {name}(" in (ROOT / file).read_text(encoding="utf-8"), one.test
+    for test in [one.test for one in ALL] + [one.test for seen in SEEN.values() for one in seen]:
+        file, _, name = test.partition("::")
+        assert f"def {name}(" in (ROOT / file).read_text(encoding="utf-8"), test
 
 
 def test_the_table_has_every_stumble() -> None:
@@ -22,6 +23,7 @@ def test_the_table_has_every_stumble() -> None:
     text = RESULT.read_text(encoding="utf-8")
     assert f"{len(ALL)} of {len(ALL)} are mended" in text
     assert "as before" not in text
+    assert text.endswith(f"\n\n{below()}")
 
 
 @pytest.mark.slow

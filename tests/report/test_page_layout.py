@@ -3,8 +3,12 @@
 from pathlib import Path
 
 import pytest
-from browser import needs_browser, overflowing, silent_boxes
+from browser import browser, needs_browser, overflowing, silent_boxes
 from page_contents import LONG, NASTY, PAGES
+
+from structpred.models import ChainLabeler
+from structpred.report.page import html_page
+from structpred.text.markup import tag
 
 pytestmark = [needs_browser, pytest.mark.slow]
 
@@ -17,6 +21,19 @@ def test_nothing_is_cut_at_any_width(kind: str, tmp_path: Path) -> None:
     for width in (320, 768, 1280):
         assert overflowing(path, width) == [], width
         assert silent_boxes(path, width) == [], width
+
+
+def test_a_phone_shows_the_features_of_an_explanation(tmp_path: Path) -> None:
+    """At 375 px what adds to a score stands beside how much it adds; the rest scrolls, which a shade shows."""
+    model = ChainLabeler(max_iter=3).fit([[{"word": "a"}, {"word": "b"}]] * 4, [["FIRST", "SECOND"]] * 4)
+    why = model.explain([{"word": "a"}, {"word": "b"}], against="runner-up")
+    box = tag("div", why.html(), class_="wide", tabindex=0)
+    (tmp_path / "a.html").write_text(html_page("Why", [("Explanation", box)]), encoding="utf-8")
+    assert overflowing(tmp_path / "a.html", 375) == silent_boxes(tmp_path / "a.html", 375) == []
+    code = "[...document.querySelectorAll('th')].map(th => [th.textContent, th.getBoundingClientRect().right])"
+    right = dict(browser().evaluate_at(375, code))
+    assert list(right)[:2] == ["adds", "feature"]
+    assert right["feature"] < 375 < right["weight"]
 
 
 @pytest.mark.parametrize(
