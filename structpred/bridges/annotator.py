@@ -7,6 +7,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from structpred.bridges.predictions import plain_lists
 from structpred.bridges.spacy import (
     Doc,
@@ -17,6 +19,7 @@ from structpred.bridges.spacy import (
     rows_of,
     set_trees,
     shortened,
+    spans_of,
     universal_tags,
     words_of,
 )
@@ -36,9 +39,10 @@ _ATTRIBUTES = {"lemma": "LEMMA", "upos": "POS", "xpos": "TAG", "feats": "MORPH",
 class Annotator:
     """The component `structpred` of a spaCy pipeline: what a model file predicts is set on each document.
 
-    A ChainLabeler sets token.tag_, token.pos_, doc.ents, or the spans doc.spans[name]; a DependencyParser sets heads and
-    relations, and thereby the sentence boundaries; a ParsingPipeline sets tags, too. Sentences are found as by `from_spacy`: put
-    a sentencizer before the component. nlp.to_disk and nlp.to_bytes hold the model itself. The settings are those of
+    A ChainLabeler sets token.tag_, token.pos_, doc.ents, or the spans doc.spans[name]. Trained with the log loss it sets those
+    that are more probable than 0.5, with their probabilities in doc.spans[name].attrs["scores"]. A DependencyParser sets heads
+    and relations, and thereby the sentence boundaries; a ParsingPipeline sets tags, too. Sentences are found as by `from_spacy`:
+    put a sentencizer before the component. nlp.to_disk and nlp.to_bytes hold the model itself. The settings are those of
     `nlp.add_pipe`'s config.
 
     Parameters
@@ -146,12 +150,20 @@ class Annotator:
         else:
             X = [self.features(tokens) for _, tokens in sentences]
         words, target = [tokens for _, tokens in sentences], _target(model, self.sets)
+        spans: dict[int, list[Any]] = {id(doc): [] for doc in docs}
+        if target == "spans" and model.probabilistic_:
+            for tokens, own in zip(words, model.predict_phrases(X), strict=True):
+                chances = (phrase.probability for phrase in own)
+                spans[id(tokens[0].doc)] += zip(spans_of(tokens, own), chances, strict=True)
+            for doc in docs:
+                doc.spans[self.name] = [span for span, _ in spans[id(doc)]]
+                doc.spans[self.name].attrs["scores"] = np.array([chance for _, chance in spans[id(doc)]])
+            return
         found = plain_lists(model.predict(X), [len(tokens) for tokens in words])
         if target in ("tag", "pos"):
             for token, label in zip(itertools.chain(*words), itertools.chain(*found), strict=True):
                 setattr(token, f"{target}_", str(label))
             return
-        spans: dict[int, list[Any]] = {id(doc): [] for doc in docs}
         for tokens, phrases in zip(words, phrases_of(words, found), strict=True):
             spans[id(tokens[0].doc)] += phrases
         for doc in docs:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from structpred.bridges.predictions import heads_and_relations, plain_lists
+from structpred.data.phrases import as_iobes
 from structpred.errors import DataError, ParameterError
 from structpred.io.treebanks.treebank import Sentence, Tree
 from structpred.runtime.dependencies import require_installed
@@ -251,26 +252,26 @@ def set_trees(words: Sequence[Sequence[Token]], trees: Sequence[Tree]) -> None:
 
 def phrases_of(words: Sequence[Sequence[Token]], labels: Sequence[Sequence[Any]]) -> list[list[Any]]:
     """The phrases of each sentence as spans of its document, as conlleval reads tags; one without a type is a PHRASE."""
-    from spacy.tokens import Span
-
     from structpred.evaluation.chunks import matched
     from structpred.evaluation.coding import encode
 
     found: list[list[Any]] = [[] for _ in words]
-    iobes = {"L-": "E-", "U-": "S-", "M-": "I-"}  # tags of BILOU or BMES as conlleval knows them
-    rows = [
-        [iobes.get(tag[:2], tag[:2]) + tag[2:] for tag in map(str, row)]
-        for row in plain_lists(labels, [len(tokens) for tokens in words])
-    ]
+    rows = [[as_iobes(str(tag)) for tag in row] for row in plain_lists(labels, [len(tokens) for tokens in words])]
     if not rows:
         return found
     coded = encode(rows, rows)
     names, spans, _, _ = matched(coded, "conlleval")
     sentences = np.searchsorted(coded.offsets, spans.starts, side="right") - 1
     for i, start, end, kind in zip(*(a.tolist() for a in (sentences, spans.starts, spans.ends, spans.types)), strict=True):
-        first, last = (words[i][k - int(coded.offsets[i])] for k in (start, end - 1))
-        found[i].append(Span(first.doc, first.i, last.i + 1, label=names[kind] or "PHRASE"))
+        found[i] += spans_of(words[i], [(start - int(coded.offsets[i]), end - int(coded.offsets[i]), names[kind])])
     return found
+
+
+def spans_of(tokens: Sequence[Token], phrases: Iterable[tuple[Any, ...]]) -> list[Any]:
+    """Phrases (first token, token after the last, label, ...) of a sentence as spans of its document."""
+    from spacy.tokens import Span
+
+    return [Span(tokens[0].doc, tokens[a].i, tokens[b - 1].i + 1, label=name or "PHRASE") for a, b, name, *_ in phrases]
 
 
 def shortened(tokens: Sequence[Token]) -> str:

@@ -8,6 +8,7 @@ from structpred.evaluation.bootstrap import (
     compare_systems,
     parsing_interval,
 )
+from structpred.evaluation.calibration import Calibration, calibration
 from structpred.evaluation.chunks import ChunkCounts, chunk_counts
 from structpred.evaluation.curves import LearningCurve, learning_curve
 from structpred.evaluation.model_selection import cross_val_predict, get_scorer, make_sequence_scorer, select_sequences
@@ -39,10 +40,10 @@ from structpred.io.validation.columns import Finding, Validation, validate
 from structpred.io.validation.treebanks import TreebankValidation, validate_trees
 
 __all__ = [
-    "CONLL07", "CONLL07_WITHOUT_PUNCTUATION", "CONLLX", "UD", "ChunkCounts", "Comparison", "Confusion",
+    "CONLL07", "CONLL07_WITHOUT_PUNCTUATION", "CONLLX", "UD", "Calibration", "ChunkCounts", "Comparison", "Confusion",
     "ConfusionMatrix", "Cooccurrence", "Evaluation", "Finding", "HierarchyScores", "Interval", "LabelPair",
     "LabelScore", "LearningCurve", "MultiLabelScores", "ParsingRules", "ParsingScores", "TreebankValidation",
-    "Validation", "bootstrap_interval", "break_even_point", "chunk_counts", "compare_parsers", "compare_systems",
+    "Validation", "bootstrap_interval", "break_even_point", "calibration", "chunk_counts", "compare_parsers", "compare_systems",
     "confusion_matrix", "cooccurrence", "cross_val_predict", "evaluate_hierarchy", "evaluate_multilabel",
     "evaluate_regret", "evaluate_sequences", "evaluate_treebanks", "evaluate_trees", "get_scorer", "learning_curve",
     "make_sequence_scorer", "most_confused", "parsing_interval", "roc_area", "select_sequences", "sequence_accuracy",

@@ -1,21 +1,15 @@
-"""Phrases in label sequences, and their precision, recall and F1 under the conlleval rule or a strict scheme.
-
-- "conlleval" is lenient, as the script of the CoNLL-2000 shared task: `structpred.data.tag_schemes` has the rules.
-- "iob2" is strict: a phrase is B-X and the I-X that follow it; any other I is outside every phrase.
-- "iobes" is strict: a phrase is S-X, or B-X, any number of I-X, and E-X; anything unfinished is outside every phrase.
-"""
+"""Precision, recall and F1 of the phrases in label sequences, read as `structpred.data.phrases` says."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from structpred.core.types import Integers
-from structpred.data.tag_schemes import FIRST, INNER, LAST, OTHER, OUT, SINGLE, TAGS, Flags, lenient
-from structpred.errors import ParameterError
+from structpred.data.phrases import CLOSING, MARKS, SCHEMES, PhraseLabels, Spans
+from structpred.data.tag_schemes import Flags
 from structpred.evaluation.coding import Coded, Sequences, encode, tallied
 
-SCHEMES = ("conlleval", "iob2", "iobes")
+__all__ = ["SCHEMES", "ChunkCounts", "Spans", "chunk_counts", "count", "counts_lines", "has_phrases", "matched"]
 
 
 @dataclass(frozen=True)
@@ -61,15 +55,6 @@ def counts_lines(heading: str, rows: Mapping[str, tuple[int, int, int, float, fl
     return lines
 
 
-@dataclass(frozen=True)
-class Spans:
-    """The phrases of one labelling, in order: tokens ``starts[j]`` to ``ends[j] - 1``, of the type ``types[j]`` (a code)."""
-
-    starts: Integers
-    ends: Integers
-    types: Integers
-
-
 def chunk_counts(gold: Sequences, predicted: Sequences, scheme: str = "conlleval") -> tuple[ChunkCounts, dict[str, ChunkCounts]]:
     """Count phrases under one of SCHEMES: over all types, and for each type by name.
 
@@ -91,21 +76,20 @@ def count(coded: Coded, scheme: str) -> tuple[ChunkCounts, dict[str, ChunkCounts
 
 def matched(coded: Coded, scheme: str) -> tuple[tuple[str, ...], Spans, Spans, Flags]:
     """Return the type names, the gold phrases, the predicted phrases, and which gold phrases were found exactly."""
-    names, tags, types = _split(coded)
-    gold, predicted = (_spans(side, tags, types, coded.offsets, scheme) for side in (coded.gold, coded.predicted))
+    read = PhraseLabels.of(coded.labels)
+    gold, predicted = (read.spans(side, coded.offsets, scheme) for side in (coded.gold, coded.predicted))
     # At most one phrase starts at a token, so an index by start is enough to compare the two.
     end, kind = np.full((2, len(coded.gold)), -1, dtype=np.int64)
     end[predicted.starts], kind[predicted.starts] = predicted.ends, predicted.types
-    return names, gold, predicted, (end[gold.starts] == gold.ends) & (kind[gold.starts] == gold.types)
+    return read.names, gold, predicted, (end[gold.starts] == gold.ends) & (kind[gold.starts] == gold.types)
 
 
 def uncovered(coded: Coded, scheme: str) -> tuple[int, int]:
     """Count the gold and the predicted labels other than O that lie outside every phrase: the scheme's violations."""
-    _, tags, types = _split(coded)
-    sides = []
+    read, sides = PhraseLabels.of(coded.labels), []
     for side in (coded.gold, coded.predicted):
-        spans = _spans(side, tags, types, coded.offsets, scheme)
-        tagged = np.isin(tags[side], (FIRST, INNER, LAST, SINGLE))
+        spans = read.spans(side, coded.offsets, scheme)
+        tagged = np.isin(read.tags[side], MARKS)
         sides.append(int(tagged.sum() - (spans.ends - spans.starts).sum()))
     return sides[0], sides[1]
 
@@ -116,56 +100,9 @@ def has_phrases(coded: Coded) -> bool:
     >>> has_phrases(encode([["B-NP", "O"]], [["O", "O"]])), has_phrases(encode([["NN", "-LRB-", "B"]], [["NN", "NN", "B"]]))
     (True, False)
     """
-    labels = [str(label).split("-", 1) for label in coded.labels]
-    marks = [TAGS.get(tag, OTHER) not in (OUT, OTHER) for tag, *_ in labels]
-    typed = any(mark and len(label) > 1 for mark, label in zip(marks, labels, strict=True))
-    return typed or (any(marks) and all(tag in TAGS and not rest for tag, *rest in labels))
+    return PhraseLabels.of(coded.labels).marked
 
 
 def strict_scheme(coded: Coded) -> str:
     """The strict scheme that the labels are written in: "iobes" if a tag E or S occurs, else "iob2"."""
-    _, tags, _ = _split(coded)
-    return "iobes" if np.isin(tags, (LAST, SINGLE)).any() else "iob2"
-
-
-def _split(coded: Coded) -> tuple[tuple[str, ...], Integers, Integers]:
-    """The type names, and for each label its tag and the code of its type."""
-    parts = [str(label).split("-", 1) for label in coded.labels]
-    kinds = [part[1] if len(part) > 1 else "" for part in parts]
-    names = tuple(sorted({"", *kinds}))
-    tags = np.array([TAGS.get(part[0], OTHER) for part in parts], dtype=np.int64)
-    return names, tags, np.array([names.index(kind) for kind in kinds], dtype=np.int64)
-
-
-def _spans(side: Integers, label_tags: Integers, label_types: Integers, offsets: Integers, scheme: str) -> Spans:
-    if scheme not in _RULES:
-        raise ParameterError(f"scheme: expected one of {', '.join(SCHEMES)}, got {scheme!r}")
-    tag, kind = label_tags[side], label_types[side]
-    before, kind_before = np.roll(tag, 1), np.roll(kind, 1)
-    first = offsets[:-1]
-    before[first], kind_before[first] = OUT, 0  # the empty type sorts first: code 0
-    starts, breaks = _RULES[scheme](before, tag, kind_before == kind)
-    breaks[first] = True
-    begin = np.flatnonzero(starts)
-    limits = np.append(np.flatnonzero(breaks), len(side))
-    end = limits[np.searchsorted(limits, begin, side="right")]
-    if scheme == "iobes":
-        whole = (tag[begin] == SINGLE) | (tag[end - 1] == LAST)
-        begin, end = begin[whole], end[whole]
-    return Spans(begin, end, kind[begin])
-
-
-# Each rule sees, for every token, the tag before it, its own tag, and whether the two types agree. It returns where a
-# phrase starts, and where a phrase that is open before the token ends.
-
-
-def _iob2(before: Integers, tag: Integers, same: Flags) -> tuple[Flags, Flags]:
-    return tag == FIRST, (tag != INNER) | ~same
-
-
-def _iobes(before: Integers, tag: Integers, same: Flags) -> tuple[Flags, Flags]:
-    goes_on = np.isin(before, (FIRST, INNER)) & np.isin(tag, (INNER, LAST)) & same
-    return np.isin(tag, (FIRST, SINGLE)), ~goes_on
-
-
-_RULES = {"conlleval": lenient, "iob2": _iob2, "iobes": _iobes}
+    return "iobes" if np.isin(PhraseLabels.of(coded.labels).tags, CLOSING).any() else "iob2"

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from structpred.core.result import Certificate
 from structpred.core.types import Floats, Integers
-from structpred.evaluation import Evaluation
+from structpred.evaluation import Calibration, Evaluation
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,7 @@ class Contents(About):
     templates: Sequence[tuple[str, Floats]] = ()
     data: str | None = None
     evaluation: Evaluation | None = None
+    calibration: Calibration | None = None
     confusion: tuple[Sequence[str], Integers] | None = None
     examples: Sequence[Example] = field(default_factory=tuple)
     sureness: str = "score gap"

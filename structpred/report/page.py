@@ -100,6 +100,7 @@ def page(contents: Contents) -> str:
     return model_page(
         contents,
         ("Scores", sections.scores(contents.evaluation, contents.data)),
+        ("Probabilities of phrases", sections.reliability(contents.calibration)),
         ("Confusions", sections.confusions(contents.confusion)),
         ("Examples", sections.examples(contents.examples, contents.sureness)),
         ("Transitions", sections.transitions(contents.labels, contents.transitions, contents.start, contents.stop)),

@@ -7,12 +7,13 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.types import Floats, Integers
-from structpred.evaluation import Evaluation
+from structpred.evaluation import Calibration, Evaluation
+from structpred.evaluation.calibration import COLUMNS
 from structpred.evaluation.chunks import ChunkCounts
 from structpred.report.contents import Example, Stage, Weights
 from structpred.report.drawings import Curve, chart, diverging, heat_map, sequential, weight_image
 from structpred.report.example_views import sentence_view, word_view
-from structpred.report.figures import BLUE, GREEN, ORANGE, brief, signed
+from structpred.report.figures import BLUE, GREEN, GREY, ORANGE, brief, signed
 from structpred.report.layout import (
     beside,
     columns,
@@ -63,6 +64,17 @@ def scores(result: "Evaluation | None", data: str | None) -> Html:
         note = f"Phrases as {result.scheme} counts them; F1 under strict {result.strict_scheme}: {percent(result.f1_strict)}."
         parts += [counts_table("phrases", [*rows, ("all", *total.row)]), tag("p", note, class_="note")]
     return join(*parts, counts_table("labels", [(str(label), *counts.row) for label, counts in result.per_label.items()]))
+
+
+def reliability(found: Calibration | None) -> Html:
+    """The share of phrases that is right against their probability, as a curve and as a table."""
+    if found is None or not (bins := found.bins()):
+        return _NOTHING
+    curve, line = Curve("right", [b[2] for b in bins], [b[3] for b in bins], BLUE), Curve("ideal", [0, 1], [0, 1], GREY, True)
+    rows = [[low, n, *map(percent, shares)] for low, n, *shares in bins]
+    picture = chart([curve, line], "probability of a phrase", "share that is right")
+    note = tag("p", f"Expected calibration error: {found.error:.4f}.", class_="note")
+    return join(note, columns(picture, data_table(COLUMNS, rows, numbers=[True] * 6, name="reliability")))
 
 
 def confusions(table: tuple[Sequence[str], Integers] | None) -> Html:

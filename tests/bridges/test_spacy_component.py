@@ -55,6 +55,19 @@ def test_sets_decides_where_labels_go(models: Path) -> None:
     assert not doc.ents
 
 
+def test_spans_have_scores(tmp_path: Path) -> None:
+    """A model trained with the log loss sets the probable phrases of all sentences, with their probabilities beside the spans."""
+    model = ChainLabeler("lbfgs", template="ner", C=10.0, max_iter=20).fit(WORDS, LABELS["bilou"])
+    model.save(tmp_path / "crf.spz")
+    nlp = pipeline({"model": tmp_path / "crf.spz", "sets": "spans", "name": "names"})
+    docs = list(nlp.pipe(["the cat sleeps. Ada Byron sleeps", "", "Ada Byron sleeps"]))
+    found = [[(span.text, span.label_) for span in doc.spans["names"]] for doc in docs]
+    assert found == [[("cat", "ANI"), ("Ada Byron", "PER")], [], [("Ada Byron", "PER")]]
+    (whole,) = model.predict_phrases(WORDS[1:])
+    assert docs[2].spans["names"].attrs["scores"].tolist() == [phrase.probability for phrase in whole]
+    assert [len(doc.spans["names"].attrs["scores"]) for doc in docs] == [2, 0, 1]
+
+
 def test_a_parser_sets_heads_relations_and_sentences(models: Path) -> None:
     """Heads lie within the sentences that the sentencizer found; white space depends on the word before it."""
     doc = pipeline({"model": models / "forms.spz"})("the cat sleeps! \n the cat sleeps")

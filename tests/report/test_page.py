@@ -10,7 +10,7 @@ import pytest
 from page_contents import BOUNDS, HISTORY, LONG, NASTY, PAGES, chain_contents
 
 from structpred.core.result import Certificate
-from structpred.evaluation import confusion_matrix, evaluate_multilabel, evaluate_sequences
+from structpred.evaluation import Calibration, confusion_matrix, evaluate_multilabel, evaluate_sequences
 from structpred.evaluation.multilabel import cooccurrence
 from structpred.report import Contents, Example, Stage, write_page
 from structpred.report.contents import About
@@ -118,6 +118,17 @@ def test_the_parts_are_there() -> None:
     assert "I-NP taken for O: 1 (100.00 %)" in titles
     assert "O \N{RIGHTWARDS ARROW} I-NP: forbidden" in walk.words
     assert "(start) \N{RIGHTWARDS ARROW} I-NP: forbidden" in walk.words
+
+
+def test_reliability_of_probabilities_is_drawn() -> None:
+    """The error, a point for each bin and the line where probabilities hold; without phrases there is no such section."""
+    found = Calibration(np.array([0.95, 0.92, 0.6]), np.array([True, True, False]), 4)
+    words = Walk(page(replace(small(), calibration=found))).words
+    assert "Probabilities of phrases" in words
+    assert f"Expected calibration error: {found.error:.4f}." in words
+    assert {"ideal", "share that is right", "93.50 %", "recall from here"} <= set(words)
+    for none in (None, Calibration(np.empty(0), np.empty(0, bool), 4)):
+        assert "Probabilities of phrases" not in Walk(page(replace(small(), calibration=none))).words
 
 
 @pytest.mark.parametrize(

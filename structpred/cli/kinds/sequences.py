@@ -16,6 +16,11 @@ _LABEL_COLUMN = click.Option(
     help="Sequences: column of the labels, from 0; negative: from the end. Default: as in training.",
 )  # fmt: skip
 _FOLDS = click.Option(["--folds", "--fold", "folds"], type=Folds(), help="Only these folds of OCR data: 0, 1-9 or 0,3,5-7.")
+_PHRASES = click.Option(
+    ["--phrases"], is_flag=True,
+    help="Sequences: phrases more probable than 0.5 in place of labels: sequence, first token, token after the last, label, "
+    "probability, words. With --json beside the labels. Only for models trained with the log loss.",
+)  # fmt: skip
 _EVALUATE = [
     click.Option(
         ["--pred"], type=InputFile(), metavar="FILE",
@@ -26,6 +31,10 @@ _EVALUATE = [
         help="Sequences: what counts as a phrase.",
     ),
     click.Option(["--per-label"], is_flag=True, help="Sequences: also print precision and recall of each label."),
+    click.Option(
+        ["--precision"], type=click.FloatRange(0, 1), metavar="P",
+        help="Sequences: also print how reliable probabilities of phrases are, and from which one on this share is right.",
+    ),
     click.Option(["--most-confused"], is_flag=True, help="Sequences: also print the most frequent confusions, with examples."),
 ]  # fmt: skip
 
@@ -103,7 +112,7 @@ class Sequences(Room):
     defaults: ClassVar = {"C": 0.3}
     options: ClassVar = {
         "train": Options.own(),
-        "predict": [_LABEL_COLUMN, _FOLDS],
+        "predict": [_PHRASES, _LABEL_COLUMN, _FOLDS],
         "evaluate": [*_EVALUATE, _LABEL_COLUMN, _FOLDS],
         "inspect": [click.Option(["--picture"], metavar="FILE", help="Sequences: draw the transitions, too: a .png or .svg.")],
         "explain": [

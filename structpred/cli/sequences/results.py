@@ -32,6 +32,7 @@ from structpred.models.chain.targets import comparable
 
 if TYPE_CHECKING:
     from structpred.distributed import Shards
+    from structpred.evaluation import Calibration
     from structpred.report.contents import About, Example
 
 log = logging.getLogger("structpred.cli")
@@ -46,14 +47,24 @@ def predict(model: ChainLabeler, asked: Asked) -> None:
     model.n_jobs = model.n_jobs if asked.n_jobs is None else asked.n_jobs
     read, objects = _read(model, asked), asked.as_json or _reader(model, asked).format == "jsonl"
     refuse_running_text(read, [str(label) for label in model._encoder.answers])
-    text = json_lines(_entries(model, read, asked)) if objects else format_predictions(read, _predicted(model, read))
+    if objects:
+        text = json_lines(_entries(model, read, asked))
+    else:
+        text = _phrase_lines(model, read) if asked.own["phrases"] else format_predictions(read, _predicted(model, read))
     write_output(asked.output, text)
+
+
+def _phrase_lines(model: ChainLabeler, data: Data) -> str:
+    """A line for each phrase, its fields separated by tabs."""
+    rows = enumerate(zip(model.predict_phrases(data.corpus), tokens_of(data), strict=True))
+    fields = ((i, *p[:3], f"{p.probability:.6f}", " ".join(words[p.start : p.end])) for i, (own, words) in rows for p in own)
+    return "".join("\t".join(map(str, row)) + "\n" for row in fields)
 
 
 def shards(model: ChainLabeler, asked: Asked, n: int) -> "Shards":
     """Pieces of the file; there may be no labels."""
-    if asked.own["folds"] is not None:
-        raise ParameterError("--folds is for OCR data, which --shards does not cut")
+    if asked.own["folds"] is not None or asked.own["phrases"]:
+        raise ParameterError("--folds is for OCR data, which --shards does not cut; --phrases cannot be combined with --shards")
     reader = _reader(model, asked)
     if reader.format in ("ocr", "jsonl"):
         raise ParameterError("--shards is for column files and CRFsuite text, not for pixels and JSON lines")
@@ -129,6 +140,9 @@ def _entries(model: ChainLabeler, data: Data, asked: Asked) -> list[dict[str, An
             entry["probabilities"] = [row[k] for row, k in zip(rows, model._encoder.encode([own.tolist()]).tolist(), strict=True)]
             if asked.marginals:
                 entry["marginals"] = [dict(zip(names, row, strict=True)) for row in rows]
+    if asked.own["phrases"]:
+        for entry, phrases in zip(entries, model.predict_phrases(X), strict=True):
+            entry["phrases"] = [phrase._asdict() for phrase in phrases]
     if asked.kbest is not None:
         for entry, best in zip(entries, model.predict_kbest(X, asked.kbest), strict=True):
             entry["kbest"] = [{"labels": [str(label) for label in labels], "score": score} for labels, score in best]
@@ -143,13 +157,29 @@ def judged(model: ChainLabeler, asked: Asked) -> Scored:
     if asked.own["most_confused"]:
         rows = [np.array(row, dtype=object) for row in tokens_of(read)]
         tokens = [list(row) for row in comparable(read.labels or [], rows, reader.missing)[1]]
-    return _scored(gold, found, asked, tokens)
+    scored = _scored(gold, found, asked, tokens)
+    if (wanted := asked.own["precision"]) is None:
+        return scored
+    trust = _calibration(model, read, gold)
+    least = trust.threshold_for(wanted)
+    where = "at no probability" if least is None else f"from {least:.4f} on, {100 * trust.at(least).recall:.2f} % of all phrases"
+    figures = {**scored.figures, "calibration": {**trust.to_dict(), "threshold": least}}
+    return Scored(figures, f"{scored.text}\n\n{trust.table()}\n{100 * wanted:g} % are right {where}")
+
+
+def _calibration(model: ChainLabeler, data: Data, gold: Sequence[Sequence[Any]]) -> "Calibration":
+    """How reliable the probabilities of phrases are; DataError where labels are missing."""
+    from structpred.evaluation import calibration
+
+    if gold is not data.labels:
+        raise DataError(f"{data.corpus.name}: probabilities of phrases are judged where no label is missing")
+    return calibration(gold, model.predict_phrases(data.corpus))
 
 
 def judged_files(ctx: click.Context, model: str | None, asked: Asked) -> Scored:
     """The scores of a column file that ends in gold and predicted labels."""
     refuse(ctx, ("on_error",), "is not for --pred")
-    more = [f"--{name.replace('_', '-')}" for name in ("format", "label_column", "folds") if given(ctx, name)]
+    more = [f"--{name.replace('_', '-')}" for name in ("format", "label_column", "folds", "precision") if given(ctx, name)]
     if more := [*([] if model is None else ["MODEL"]), *more]:
         raise click.UsageError(f"--pred FILE cannot be combined with {' and '.join(more)}")
     rows = read_columns(asked.own["pred"], encoding=asked.reading.encoding)
@@ -276,9 +306,12 @@ def _about_data(model: ChainLabeler, read: Data, asked: Asked) -> dict[str, Any]
     chosen = _spread(wrong, n_examples)
     chosen += _spread(right, n_examples - len(chosen))
     tokens = tokens_of(read) if chosen else []
+    result = evaluate_sequences(*known)
+    reliable = model.probabilistic_ and result.f1 is not None and known[0] is gold
     return {
         "data": read.corpus.name,
-        "evaluation": evaluate_sequences(*known),
+        "evaluation": result,
+        "calibration": _calibration(model, read, gold) if reliable else None,
         "confusion": confusion_matrix(*known),
         "examples": [_example(model, read, i, predicted[i], tokens[i]) for i in chosen],
         "sureness": "probability" if model.probabilistic_ else "score gap",

@@ -83,8 +83,8 @@ def _check_possible(possible: bool, sample: int) -> None:
         raise InfeasibleError(f"sample {sample}: no label sequence satisfies the constraints")
 
 
-def checked_k(k: Any) -> int:
-    """k as an int >= 1; DataError otherwise."""
+def checked_k(k: Any, name: str = "k") -> int:
+    """k as an int >= 1; DataError, naming the argument, otherwise."""
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-        raise DataError(f"k must be a whole number >= 1, got {k!r}")
+        raise DataError(f"{name} must be a whole number >= 1, got {k!r}")
     return int(k)

@@ -18,6 +18,7 @@ from structpred.models.bundles import CLASSES, COMMON, common, pack_run, restore
 from structpred.models.chain.constraints import RULES, ChainConstraints, fixed_scores, rules_inside
 from structpred.models.chain.decoding import chain_kbest, chain_marginals, chain_score_gaps, checked_k, decode_chains
 from structpred.models.chain.inputs import INPUT, INPUTS, Input, NumericInput, RowInput, around_empty, choose_input, n_columns
+from structpred.models.chain.phrases import PhraseProbabilities
 from structpred.models.chain.problem import n_weights, table_width
 from structpred.models.chain.targets import LabelEncoder, as_label_lists, comparable, token_accuracy, where_known
 from structpred.models.settings import about_dev, dev_parts
@@ -42,7 +43,7 @@ Scored = Callable[[Vector], tuple[PackedSequences, int, Vector]]
 
 
 @dataclass(eq=False, repr=False)
-class ChainLabeler(StructuredEstimator):
+class ChainLabeler(StructuredEstimator, PhraseProbabilities):
     """A label for each token of a sequence, decoded jointly with transition, start and stop scores.
 
     Minimises  1/2 |w|^2 + C sum_i s_i max_y [loss(y_i, y) + <w, phi(x_i, y) - phi(x_i, y_i)>]  (the structural SVM); with the log
