@@ -84,6 +84,6 @@ def test_what_cocoa_asks_of_a_trainer_is_in_the_table() -> None:
     """What it calls on the trainer of a shard is a method of all trainers, or has a promise."""
     tree = ast.parse((PACKAGE / "trainers" / "cocoa.py").read_text(encoding="utf-8"))
     called = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)]
-    asked = {one.attr for one in called if ast.unparse(one.value) in ("solver", "self.solver")}
+    asked = {one.attr for one in called if ast.unparse(one.value) in ("solver", "self.trainer")}
     assert {"local_problem", "begin", "own_sum", "dual_part", "mixed"} <= asked
     assert {name for name in asked if not hasattr(problem.Trainer, name)} <= set(TABLES["trainers"])
