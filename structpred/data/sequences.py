@@ -1,7 +1,7 @@
 """A corpus of token sequences in packed form: one CSR matrix over all tokens and the sequences' offsets."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -95,8 +95,8 @@ class PackedSequences(Ragged):
         """
         tokens, offsets = picked(self.offsets, rows)
         at, indptr = picked(self.indptr, tokens)
-        found = PackedSequences(indptr, self.indices[at], self.values[at], offsets, self.n_features)
-        return replace(found, n_transitions=self.n_transitions)
+        own = indptr, self.indices[at], self.values[at], offsets, self.n_features
+        return PackedSequences(*own, n_transitions=self.n_transitions)
 
     def compact(self) -> tuple[npt.NDArray[np.int64], "PackedSequences"]:
         """The features that occur, ascending, and the sequences with these alone, numbered in this order; groups stay.

@@ -95,6 +95,7 @@ class Endless(io.RawIOBase):
 def test_a_stream_holds_one_batch() -> None:
     """A stream of 20,000 sentences, 5 MB, never takes more than a fifth of that."""
     block = CONLLU.encode() * 50
+    assert sum(map(len, stream_treebank(Endless(block, 1), batch_size=100))) == 100  # what is loaded once is loaded by now
     stream = Endless(block, 200)
     tracemalloc.start()
     n = sum(len(batch) for batch in stream_treebank(stream, batch_size=100))

@@ -227,10 +227,6 @@ class RowInput(_Named):
     features: "TemplateFeaturizer | HashedTemplateFeaturizer"
     makers = staticmethod(lambda: (_hashed_templates().HashedTemplateFeaturizer, _named_templates().TemplateFeaturizer))
 
-    def transition_names(self) -> list[str]:
-        """The strings of the features of transitions."""
-        return self.features.feature_names()[self.n_features :] if n_transitions(self) else []
-
 
 INPUTS: dict[str, type[NumericInput] | type[TokenInput] | type[RowInput]] = {
     cls.kind: cls for cls in (NumericInput, TokenInput, RowInput)

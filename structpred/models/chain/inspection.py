@@ -13,7 +13,7 @@ from structpred.data.sequences import PackedSequences
 from structpred.errors import DataError, ParameterError
 from structpred.models.chain.constraints import fixed_scores, rules_inside
 from structpred.models.chain.decoding import chain_kbest
-from structpred.models.chain.inputs import INTERCEPT, Input, RowInput, holds, n_columns
+from structpred.models.chain.inputs import INTERCEPT, Input, RowInput, holds, n_columns, n_transitions
 from structpred.models.chain.problem import table_width
 from structpred.models.chain.targets import LabelEncoder, as_label_lists
 from structpred.models.explanations import (
@@ -101,6 +101,7 @@ def inspect_weights(model: Any, top: int = 20, label: Any = None) -> Inspection:
     table = np.asarray(model._table())
     n, own, names = model.input_.n_features or 0, n_columns(model.input_), model.input_.feature_names()
     emissions, stepwise = table[:n], table[n + 2 + len(classes) :]
+    every, of_steps = np.concatenate((emissions, stepwise)), _step_names(model.input_, classes)
     edges = np.asarray(model.transitions_, dtype=np.float64)
     if label is not None:  # transitions into and out of this label only
         touched = np.zeros_like(edges, dtype=bool)
@@ -111,16 +112,7 @@ def inspect_weights(model: Any, top: int = 20, label: Any = None) -> Inspection:
     return Inspection(
         n_features=own,
         n_features_used=int(np.count_nonzero(emissions[:own].any(axis=1))),
-        labels=[
-            _of_label(
-                classes[k],
-                np.concatenate((emissions[:, k], stepwise[:, k])),
-                table[n : n + 2, k],
-                [*names, *_step_names(model.input_, classes)],
-                top,
-            )
-            for k in chosen
-        ],
+        labels=[_of_label(classes[k], every[:, k], table[n : n + 2, k], [*names, *of_steps], top) for k in chosen],
         positive_transitions=pairs[0],
         negative_transitions=pairs[1],
         groups=[
@@ -147,8 +139,9 @@ def chain_names(input_: Input, classes: npt.NDArray[Any]) -> list[NameTable]:
 
 def _step_names(input_: Input, labels: Sequence[Any]) -> list[str]:
     """The rows of features of transitions: each behind each label."""
-    names = input_.transition_names() if isinstance(input_, RowInput) else []
-    return [f"{name} after {label}" for name in names for label in labels]
+    if not isinstance(input_, RowInput) or not n_transitions(input_):
+        return []
+    return [f"{name} after {label}" for name in input_.features.feature_names()[input_.n_features :] for label in labels]
 
 
 def _code(classes: list[Any], label: Any) -> int:

@@ -38,7 +38,10 @@ def chain_problem(
     paths = {t: graph_shape(t, n_labels, [(s, s + 1) for s in range(t - 1)]) for t in sorted(set(lengths))}
     shapes = [paths[length] for length in lengths]
     nodes, edges = _rows(data)
-    given = None if fixed is None else [_fixed_parts(fixed, *ends) for ends in pairwise(data.offsets.tolist())]
+    given = None
+    if fixed is not None:
+        each = pairwise(data.offsets.tolist())
+        given = [np.append(fixed.of(a, b, edges=False), np.tile(fixed.edges, (b - a - 1, 1))) for a, b in each]
     features = graphs = GraphFeatures(shapes, nodes, edge_rows=edges, n_states=n_labels, fixed=given)
     starts, names = data.blocks
     n = data.n_features - data.n_transitions
@@ -73,8 +76,3 @@ def _rows(data: PackedSequences) -> tuple[FeatureRows, FeatureRows]:
     edges = stack_rows(sparse.hstack((constant, table[steps, n:]), format="csr"), "features of transitions")
     places: Integers = data.offsets - np.arange(len(data.offsets))
     return nodes._replace(offsets=data.offsets), edges._replace(offsets=places)
-
-
-def _fixed_parts(fixed: FixedScores, first: int, stop: int) -> npt.NDArray[np.float64]:
-    """Those of a sequence's tokens, then those of transitions at each step."""
-    return np.concatenate((fixed.of(first, stop, edges=False), np.tile(fixed.edges.ravel(), stop - first - 1)))
