@@ -81,7 +81,7 @@ LAZY = {
     "pycrfsuite": (),
     "dask": (),
     "distributed": (),
-    "numba": ("runtime/jit.py", "runtime/kernel_cache.py"),
+    "numba": ("runtime/jit.py", "runtime/kernel_cache.py", "runtime/lanes.py"),
     "sklearn": ("models/linear/", "models/kernel_machine.py"),
 }
 
@@ -194,7 +194,7 @@ def _broken_rules(one: Import) -> Iterator[str]:
         yield f"{library} may be imported in {' and '.join(ONLY_IN[library])} only"
     if library in LAZY and one.at_import_time and not _is_within(one.file, LAZY[library]):
         yield f"{library} is imported inside functions only"
-    if one.module.startswith("structpred.runtime.jit") and not _is_kernel_file(name):
+    if one.module.startswith(("structpred.runtime.jit", "structpred.runtime.lanes")) and not _is_kernel_file(name):
         yield "only _*_kernels.py compile"
 
 

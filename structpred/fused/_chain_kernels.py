@@ -12,7 +12,8 @@ from structpred.core._sparse_kernels import dot
 from structpred.features._feature_kernels import add_bounds, score_rows
 from structpred.fused._chain_body_kernels import STEPS
 from structpred.oracles.chains._chain_sum_kernels import exponentiate, log_pass, scaled_pass
-from structpred.runtime.jit import family, njit
+from structpred.runtime import lanes
+from structpred.runtime.jit import family, njit, prefetch
 from structpred.task.fast._update_kernels import apply_update, doubted
 
 
@@ -141,7 +142,7 @@ def log_loss_sweep(table, space, start, stop, rule, gold, shares, scratch, error
     trans, exp_trans, emissions, alpha, local, norm, _, counts, work = scratch
     for p in range(n_labels):
         for label in range(n_labels):
-            trans[p, label] = np.float64(table[start_row + 2 + p, label]) + edges[p, label]
+            trans[0, p, label] = np.float64(table[start_row + 2 + p, label]) + edges[p, label]
     top, wide, holes = exponentiate(trans, n_labels, exp_trans)
     edge_errors[:] = 0.0
     base = offsets[start]
@@ -153,11 +154,13 @@ def log_loss_sweep(table, space, start, stop, rule, gold, shares, scratch, error
         truth = 0.0
         for t in range(length):
             f = row_of[first + t]
-            for label in range(width):
+            for label in range(n_labels):
                 emissions[t, label] += rows[f, label]
+            for label in range(n_labels, width):
+                emissions[t, label] = -np.inf
             truth += emissions[t, gold[first + t]]
             if t > 0:
-                truth += trans[gold[first + t - 1], gold[first + t]]
+                truth += trans[0, gold[first + t - 1], gold[first + t]]
         marg = errors[first - base : first - base + length]
         log_z = np.nan
         if not wide:
@@ -181,16 +184,21 @@ def log_loss_sweep(table, space, start, stop, rule, gold, shares, scratch, error
 
 
 @njit(cache=True, nogil=True, borrows=True)
-def gather_rows(starts, tokens, values, errors, first, last, coef, out):
-    """out[f] += coef * sum over the tokens that have feature f of value * errors[token], for features first..last-1."""
-    width = out.shape[1]
-    for f in range(first, last):
-        target = out[f]
-        for k in range(starts[f], starts[f + 1]):
-            x = coef * np.float64(values[k])
-            row = errors[tokens[k]]
-            for label in range(width):
-                target[label] += x * row[label]
+def scatter_rows(indptr, indices, values, start, errors, coef, first, last, out):
+    """out[f] += coef * value * errors[k] for each feature f of token start + k, in eights of columns first..last-1.
+
+    Empty values say that all of them are one. The next token's rows of `out` are fetched ahead: most are in no cache near.
+    """
+    for k in range(errors.shape[0]):
+        begin, end = indptr[start + k], indptr[start + k + 1]
+        for j in range(end, indptr[start + k + 2] if k + 1 < errors.shape[0] else end):
+            prefetch(out, indices[j], first * lanes.WIDTH)
+            prefetch(out, indices[j], last * lanes.WIDTH - 1)
+        for j in range(begin, end):
+            x = lanes.spread(coef if values.shape[0] == 0 else coef * np.float64(values[j]))
+            for c in range(first * lanes.WIDTH, last * lanes.WIDTH, lanes.WIDTH):
+                row = lanes.load(out, indices[j], c)
+                lanes.store(out, indices[j], c, lanes.plus(row, lanes.times(x, lanes.load(errors, k, c))))
 
 
 @njit(cache=True, nogil=True)

@@ -5,7 +5,7 @@
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from structpred.core.group_scales import GroupScales, Scale
 from structpred.core.oracle import Labels
 from structpred.core.sparse import SparseVector
 from structpred.core.types import Floats, Integers
-from structpred.core.weights import Vector, check_length
+from structpred.core.weights import Vector, check_length, padded
 from structpred.errors import InfeasibleError
 from structpred.features.fixed_scores import FixedScores
 from structpred.features.positions import PositionFeatures
@@ -44,25 +44,8 @@ BLOCK_TOKENS = 1 << 18
 PIECES = 16
 
 
-class Block(NamedTuple):
-    """Sequences start..stop-1, their pieces, and their features by column: f is at tokens[starts[f]:starts[f+1]]."""
-
-    start: int
-    stop: int
-    pieces: list[tuple[int, int]]
-    starts: npt.NDArray[np.int64]
-    tokens: npt.NDArray[np.int32]
-    values: npt.NDArray[np.float32]
-
-    @staticmethod
-    def of(features: SequenceFeatures, start: int, stop: int) -> "Block":
-        """The block of sequences start..stop-1."""
-        from scipy import sparse
-
-        part = features.data.take(start, stop)
-        matrix = sparse.csr_array((part.values, part.indices, part.indptr), shape=(part.n_tokens, part.n_features)).tocsc()
-        pieces = [(start + a, start + b) for a, b in split_evenly(part.lengths, PIECES)]
-        return Block(start, stop, pieces, matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data)
+#: a block: ranges of sequences that follow each other, each summed by one thread
+Block = list[tuple[int, int]]
 
 
 class ChainSteps(PlainSteps):
@@ -135,8 +118,8 @@ class SequenceSteps(ChainSteps):
     def log_losses(self, w: Vector, shares: Floats) -> tuple[Floats, Floats]:
         """-log p(y_i | x_i) of every sequence, and the gradient of their sum weighed by `shares`: flat, float64.
 
-        A block of sequences goes through forward-backward in pieces that do not depend on the number of threads; then the
-        gradient is gathered feature by feature, each in the order of its tokens. So it is the same for any n_jobs, and its last
+        A block of sequences goes through forward-backward in pieces that do not depend on the number of threads; then each
+        thread adds up some columns of the gradient, in the order of the tokens. So it is the same for any n_jobs, and its last
         bits are not those of single sequences.
         """
         f = self.features
@@ -146,27 +129,27 @@ class SequenceSteps(ChainSteps):
         return values, gradient.ravel()
 
     def _log_losses_of(self, block: Block, w: Vector, shares: Floats, values: Floats, gradient: Floats) -> None:
-        from structpred.fused._chain_kernels import gather_rows, log_loss_sweep
+        from structpred.fused._chain_kernels import log_loss_sweep, scatter_rows
 
-        f, offsets = self.features, self.features.data.offsets
-        base = offsets[block.start]
-        errors = np.empty((int(offsets[block.stop] - base), f.width))
-        edges = {piece: np.empty((f.n_labels, f.width)) for piece in block.pieces}
+        f, offsets, (start, stop) = self.features, self.features.data.offsets, (block[0][0], block[-1][1])
+        base = offsets[start]
+        errors = np.empty((int(offsets[stop] - base), f.width))
+        edges = {piece: np.empty((f.n_labels, f.width)) for piece in block}
 
         def run(a: int, b: int) -> None:
             scratch = SumScratch(f.n_labels, int(f.data.lengths[a:b].max())).rows
             here = errors[offsets[a] - base : offsets[b] - base]
             log_loss_sweep(f.table(w), self.space, a, b, self.rule, self.aim[0], shares, scratch, here, edges[a, b], values[a:b])
 
-        def gather(a: int, b: int) -> None:
-            gather_rows(block.starts, block.tokens, block.values, errors, a, b, -1.0, gradient)
+        def scatter(a: int, b: int) -> None:
+            scatter_rows(f.data.indptr, f.data.indices, self.space[2], base, errors, -1.0, a, b, gradient)
 
-        run_ranges(run, block.pieces, self.inference.n_jobs)
-        run_ranges(gather, split_evenly(np.diff(block.starts) + 1, self.inference.n_jobs), self.inference.n_jobs)
-        firsts, ends = offsets[block.start : block.stop] - base, offsets[block.start + 1 : block.stop + 1] - base
+        run_ranges(run, block, self.inference.n_jobs)
+        run_ranges(scatter, split_evenly(np.ones(f.width // padded(1), np.int64), self.inference.n_jobs), self.inference.n_jobs)
+        firsts, ends = offsets[start:stop] - base, offsets[start + 1 : stop + 1] - base
         gradient[f.start_row] -= errors[firsts].sum(axis=0)
         gradient[f.start_row + 1] -= errors[ends - 1].sum(axis=0)
-        for piece in block.pieces:
+        for piece in block:
             gradient[f.start_row + 2 :] -= edges[piece]
 
     def squared_gradients(self, w: Vector, shares: Floats) -> Floats:
@@ -178,12 +161,14 @@ class SequenceSteps(ChainSteps):
         return out.ravel()
 
     def _squares_of(self, block: Block, w: Vector, shares: Floats, out: Floats) -> None:
+        from scipy import sparse
+
         from structpred.fused._chain_kernels import gather_squares, log_loss_sweep
 
-        f, offsets = self.features, self.features.data.offsets
-        base, ones, value = offsets[block.start], np.ones(len(shares)), np.empty(1)
-        errors = np.empty((int(offsets[block.stop] - base), f.width))
-        edges = {piece: np.zeros((f.n_labels, f.width)) for piece in block.pieces}
+        f, offsets, (start, stop) = self.features, self.features.data.offsets, (block[0][0], block[-1][1])
+        base, ones, value = offsets[start], np.ones(len(shares)), np.empty(1)
+        errors = np.empty((int(offsets[stop] - base), f.width))
+        edges = {piece: np.zeros((f.n_labels, f.width)) for piece in block}
 
         def run(a: int, b: int) -> None:
             scratch, edge = SumScratch(f.n_labels, int(f.data.lengths[a:b].max())).rows, np.empty((f.n_labels, f.width))
@@ -192,24 +177,28 @@ class SequenceSteps(ChainSteps):
                 log_loss_sweep(f.table(w), self.space, i, i + 1, self.rule, self.aim[0], ones, scratch, here, edge, value.copy())
                 edges[a, b] += shares[i] * edge**2
 
-        own = shares[block.start : block.stop]
-        sequence = np.repeat(np.arange(len(own)), np.diff(offsets[block.start : block.stop + 1]))
+        own = shares[start:stop]
+        sequence = np.repeat(np.arange(len(own)), np.diff(offsets[start : stop + 1]))
+        part = f.data.take(start, stop)
+        by_feature = sparse.csr_array((part.values, part.indices, part.indptr), shape=(part.n_tokens, part.n_features)).tocsc()
+        starts, tokens = by_feature.indptr.astype(np.int64), by_feature.indices.astype(np.int32)
 
         def gather(a: int, b: int) -> None:
-            gather_squares(block.starts, block.tokens, block.values, errors, sequence, own, a, b, out)
+            gather_squares(starts, tokens, by_feature.data, errors, sequence, own, a, b, out)
 
-        run_ranges(run, block.pieces, self.inference.n_jobs)
-        run_ranges(gather, split_evenly(np.diff(block.starts) + 1, self.inference.n_jobs), self.inference.n_jobs)
-        firsts, ends = offsets[block.start : block.stop] - base, offsets[block.start + 1 : block.stop + 1] - base
+        run_ranges(run, block, self.inference.n_jobs)
+        run_ranges(gather, split_evenly(np.diff(starts) + 1, self.inference.n_jobs), self.inference.n_jobs)
+        firsts, ends = offsets[start:stop] - base, offsets[start + 1 : stop + 1] - base
         out[f.start_row] += (own[:, None] * errors[firsts] ** 2).sum(axis=0)
         out[f.start_row + 1] += (own[:, None] * errors[ends - 1] ** 2).sum(axis=0)
-        for piece in block.pieces:
+        for piece in block:
             out[f.start_row + 2 :] += edges[piece]
 
     @cached_property
     def _blocks(self) -> list[Block]:
-        n = -(-self.features.data.n_tokens // BLOCK_TOKENS)
-        return [Block.of(self.features, a, b) for a, b in split_evenly(self.features.data.lengths, n)]
+        lengths = self.features.data.lengths
+        blocks = split_evenly(lengths, -(-self.features.data.n_tokens // BLOCK_TOKENS))
+        return [[(a + c, a + d) for c, d in split_evenly(lengths[a:b], PIECES)] for a, b in blocks]
 
 
 class ChainPair:

@@ -219,10 +219,11 @@ class SumScratch:
     def __init__(self, n_labels: int, longest: int) -> None:
         width = padded(n_labels)
         check_fits(4 * 8 * longest * width, f"marginals of {longest:,} positions with {n_labels} labels")
-        self.trans, self.exp_trans, self.counts = np.zeros((3, n_labels, width))
+        self.trans, self.exp_trans, (self.counts, _) = np.zeros((3, 2, n_labels, width))
         self.emissions, self.alpha, self.local, self.marg = np.zeros((4, longest, width))
+        self.emissions[:] = -np.inf
         self.norm = np.zeros(longest)
-        self.work = np.zeros((3, width))
+        self.work = np.zeros((4, width))
         passes = self.trans, self.exp_trans, self.emissions, self.alpha, self.local, self.norm
         self.rows = (*passes, self.marg, self.counts, self.work)  # as the kernels of flat scores take it
 

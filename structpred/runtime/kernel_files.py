@@ -14,7 +14,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent.parent
 #: beside the kernels, what decides about their machine code
-SHAPING = ("bounds", "jit", "kernel_cache", "kernel_files")
+SHAPING = ("bounds", "jit", "kernel_cache", "kernel_files", "lanes")
 _MAGIC = b"structpred kernel 1\n"
 _SIZE = hashlib.sha256().digest_size
 

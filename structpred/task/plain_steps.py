@@ -5,7 +5,7 @@ the methods that they have something faster for, and give the same bits, but for
 
 - `ChainSteps.violations` and `TreeSteps.violations`: from scores, where steps take the difference of features;
 - steps at a scale of kernels other than one: it multiplies each term of their product, not the sum;
-- `SequenceSteps.log_losses`: the gradient is gathered feature by feature, not sequence by sequence;
+- `SequenceSteps.log_losses`: the gradient is added up token by token, not sequence by sequence;
 - the gradient by a map's own `add_spread`, as of trees: from dense part counts, not from sorted features;
 - corners of sequences (`features/_sequence_corner_kernels.py`): products are read off the corners, not off part scores.
 """

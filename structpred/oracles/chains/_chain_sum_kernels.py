@@ -11,24 +11,27 @@ Scores at or below FORBIDDEN count as minus infinity, in both.
 
 import numpy as np
 
+from structpred.runtime import lanes
 from structpred.runtime.jit import njit
 
 FORBIDDEN = -1e29
 WIDE = 150.0
-TINY_LOG = -460.0
 TINY = 1e-200
 NOTHING = 1e-40
 
 
 @njit(cache=True, nogil=True, borrows=True)
 def exponentiate(trans, n_labels, exp_trans):
-    """exp_trans = exp(trans - top), zero where forbidden; returns (top, whether the range is wide, whether any is forbidden)."""
+    """exp_trans[0] = exp(trans[0] - top), zero where forbidden; trans[1] and exp_trans[1] become the transposes.
+
+    Returns (top, whether the range is wide, whether any is forbidden).
+    """
     top = -np.inf
     low = np.inf
     holes = False
     for p in range(n_labels):
         for label in range(n_labels):
-            x = trans[p, label]
+            x = trans[0, p, label]
             if x > FORBIDDEN:
                 top = max(top, x)
                 low = min(low, x)
@@ -38,8 +41,9 @@ def exponentiate(trans, n_labels, exp_trans):
         top = 0.0
     for p in range(n_labels):
         for label in range(n_labels):
-            x = trans[p, label]
-            exp_trans[p, label] = np.exp(x - top) if x > FORBIDDEN else 0.0
+            x = trans[0, p, label]
+            exp_trans[0, p, label] = exp_trans[1, label, p] = np.exp(x - top) if x > FORBIDDEN else 0.0
+            trans[1, label, p] = x
     return top, top - low > WIDE, holes
 
 
@@ -70,95 +74,105 @@ def cuts(before, local, n_labels):
 
 
 @njit(cache=True, nogil=True, borrows=True)
+def mixture(x, n, table, column):
+    """sum_k x[k] table[k] over the first n rows, eight columns of it, added in order."""
+    found = lanes.spread(0.0)
+    for k in range(n):
+        found = lanes.plus(found, lanes.times(lanes.spread(x[k]), lanes.load(table, k, column)))
+    return found
+
+
+@njit(cache=True, nogil=True, borrows=True)
 def scaled_pass(emissions, length, n_labels, exp_trans, top, holes, alpha, local, norm, mu, counts, work):
     """Forward-backward with normalised probabilities; mu and counts are added to nothing: they are overwritten.
 
-    emissions: (>= length, width). mu: position-label marginals (same shape). counts: expected transitions (n_labels, width).
-    Returns log Z; NaN where the logarithmic form is needed because something was cut that forbidden transitions may need.
+    emissions: (>= length, width), -inf in the columns beyond n_labels. mu: position-label marginals (same shape). counts:
+    expected transitions (n_labels, width). Returns log Z; NaN where the logarithmic form is needed because something was cut
+    that forbidden transitions may need.
     """
     width = emissions.shape[1]
-    log_z = 0.0
+    ahead, back = exp_trans[0], exp_trans[1]
+    log_z = top * (length - 1)
     for t in range(length):
-        shift = emissions[t, 0]
-        for label in range(1, n_labels):
-            shift = max(shift, emissions[t, label])
+        most = lanes.load(emissions, t, 0)
+        for c in range(lanes.WIDTH, width, lanes.WIDTH):
+            most = lanes.larger(most, lanes.load(emissions, t, c))
+        shift = lanes.largest(most)
         if shift <= FORBIDDEN:
             return -np.inf
-        for label in range(n_labels):
-            x = emissions[t, label] - shift
-            local[t, label] = np.exp(x) if x > TINY_LOG else 0.0
-            if holes and x <= TINY_LOG and emissions[t, label] > FORBIDDEN:
-                return np.nan
-        a = alpha[t]
-        if t == 0:
-            for label in range(width):
-                a[label] = local[t, label]
-        else:
-            a[:] = 0.0
-            for p in range(n_labels):
-                x = alpha[t - 1, p]
-                row = exp_trans[p]
-                for label in range(width):
-                    a[label] += x * row[label]
-            if holes and cuts(a, local[t], n_labels):
-                return np.nan
-            for label in range(width):
-                a[label] *= local[t, label]
-            log_z += top
-        total = 0.0
-        for label in range(n_labels):
-            total += a[label]
-        if total == 0.0:
-            return -np.inf
-        for label in range(width):
-            x = a[label] / total
-            a[label] = x if x > TINY else 0.0
-        norm[t] = total
+        if holes:
+            for label in range(n_labels):
+                if FORBIDDEN < emissions[t, label] <= shift + lanes.TINY_LOG:
+                    return np.nan
+        sums = lanes.spread(0.0)
+        for c in range(0, width, lanes.WIDTH):
+            x = lanes.exp(lanes.minus(lanes.load(emissions, t, c), lanes.spread(shift)))
+            lanes.store(local, t, c, x)
+            if t > 0:
+                before = mixture(alpha[t - 1], n_labels, ahead, c)
+                lanes.store(work, 0, c, before)
+                x = lanes.times(before, x)
+            lanes.store(alpha, t, c, x)
+            sums = lanes.plus(sums, x)
+        if holes and t > 0 and cuts(work[0], local[t], n_labels):
+            return np.nan
+        total = lanes.total(sums)
+        if total < TINY:
+            return -np.inf if total == 0.0 else np.nan
+        norm[t] = 1.0 / total
+        for c in range(0, width, lanes.WIDTH):
+            x = lanes.times(lanes.load(alpha, t, c), lanes.spread(norm[t]))
+            lanes.store(alpha, t, c, lanes.cut(x, lanes.spread(TINY)))
         log_z += shift + np.log(total)
-    beta = work[0]
-    q = work[1]
-    counts[:] = 0.0
-    for label in range(width):
-        beta[label] = 1.0
-        mu[length - 1, label] = alpha[length - 1, label]
-    for t in range(length - 1, 0, -1):
-        for label in range(width):
-            q[label] = local[t, label] * beta[label] / norm[t]
-        for p in range(n_labels):
-            row = exp_trans[p]
-            x = alpha[t - 1, p]
-            total = 0.0
-            target = counts[p]
-            for label in range(width):
-                total += row[label] * q[label]
-                target[label] += x * q[label]
-            beta[p] = total
-            if holes and total > 1.0 / TINY:  # of labels that cannot be reached: nothing bounds it
+    for c in range(0, width, lanes.WIDTH):
+        lanes.store(work, 0, c, lanes.spread(1.0))
+        lanes.store(mu, length - 1, c, lanes.load(alpha, length - 1, c))
+    for t in range(length - 1, 0, -1):  # work[0]: beta; local[t] becomes what the transitions to t are multiplied by
+        for c in range(0, width, lanes.WIDTH):
+            x = lanes.times(lanes.load(local, t, c), lanes.load(work, 0, c))
+            lanes.store(local, t, c, lanes.times(x, lanes.spread(norm[t])))
+        for c in range(0, width, lanes.WIDTH):
+            x = mixture(local[t], n_labels, back, c)
+            lanes.store(work, 0, c, x)
+            lanes.store(mu, t - 1, c, lanes.cut(lanes.times(lanes.load(alpha, t - 1, c), x), lanes.spread(NOTHING)))
+        for label in range(n_labels if holes else 0):
+            if work[0, label] > 1.0 / TINY:  # of labels that cannot be reached: nothing bounds it
                 return np.nan
-            x *= total
-            mu[t - 1, p] = x if x > NOTHING else 0.0
     for p in range(n_labels):
-        for label in range(width):
-            x = counts[p, label] * exp_trans[p, label]
-            counts[p, label] = x if x > NOTHING else 0.0
+        for c in range(0, width, lanes.WIDTH):
+            x = lanes.times(mixture(alpha[:, p], length - 1, local[1:], c), lanes.load(ahead, p, c))
+            lanes.store(counts, p, c, lanes.cut(x, lanes.spread(NOTHING)))
     return log_z
 
 
 @njit(cache=True, nogil=True, borrows=True)
+def log_mixture(x, n, table, tops, row):
+    """row[j] = log sum_k exp(x[k] + table[k, j]) for k, j < n; the first two rows of `tops` are overwritten."""
+    for c in range(0, table.shape[1], lanes.WIDTH):
+        top = lanes.spread(FORBIDDEN)
+        for k in range(n):
+            top = lanes.larger(top, lanes.plus(lanes.spread(x[k]), lanes.load(table, k, c)))
+        found = lanes.spread(0.0)
+        for k in range(n):
+            y = lanes.plus(lanes.spread(x[k]), lanes.load(table, k, c))
+            found = lanes.plus(found, lanes.exp(lanes.minus(y, top)))
+        lanes.store(tops, 0, c, top)
+        lanes.store(tops, 1, c, found)
+    for j in range(n):
+        row[j] = tops[0, j] + np.log(tops[1, j])
+
+
+@njit(cache=True, nogil=True, borrows=True)
 def log_pass(emissions, length, n_labels, trans, alpha, mu, counts, work):
-    """Forward-backward in logarithms, for transition scores of any range. Results as scaled_pass."""
-    row = work[0]
-    beta = work[1]
-    after = work[2]
+    """Forward-backward in logarithms, for transition scores of any range. Arguments and results as for scaled_pass."""
+    beta, after = work[0], work[1]
     for label in range(n_labels):
         alpha[0, label] = emissions[0, label] if emissions[0, label] > FORBIDDEN else -np.inf
     for t in range(1, length):
+        log_mixture(alpha[t - 1], n_labels, trans[0], work[2:], beta)
         for label in range(n_labels):
-            for p in range(n_labels):
-                x = trans[p, label]
-                row[p] = alpha[t - 1, p] + x if x > FORBIDDEN else -np.inf
             e = emissions[t, label]
-            alpha[t, label] = log_sum(row, n_labels) + e if e > FORBIDDEN else -np.inf
+            alpha[t, label] = beta[label] + e if e > FORBIDDEN else -np.inf
     log_z = log_sum(alpha[length - 1], n_labels)
     if log_z == -np.inf:
         return log_z
@@ -167,23 +181,19 @@ def log_pass(emissions, length, n_labels, trans, alpha, mu, counts, work):
         beta[label] = 0.0
         mu[length - 1, label] = np.exp(alpha[length - 1, label] - log_z)
     for t in range(length - 1, 0, -1):
-        for label in range(n_labels):
+        for label in range(after.shape[0]):
             e = emissions[t, label]
             after[label] = e + beta[label] if e > FORBIDDEN else -np.inf
+        log_mixture(after, n_labels, trans[1], work[2:], beta)
         for p in range(n_labels):
-            for label in range(n_labels):
-                x = trans[p, label]
-                row[label] = x + after[label] if x > FORBIDDEN else -np.inf
-            beta[p] = log_sum(row, n_labels)
+            work[2, p] = alpha[t - 1, p] + beta[p]
+        here = log_sum(work[2], n_labels)  # log Z again, with the rounding of this position: so its probabilities add up to one
         for p in range(n_labels):
-            row[p] = alpha[t - 1, p] + beta[p]
-        here = log_sum(row, n_labels)  # log Z again, with the rounding of this position: so its probabilities add up to one
-        for p in range(n_labels):
-            mu[t - 1, p] = np.exp(row[p] - here)
-            for label in range(n_labels):
-                x = trans[p, label]
-                if x > FORBIDDEN:
-                    counts[p, label] += np.exp(alpha[t - 1, p] + x + after[label] - here)
+            mu[t - 1, p] = np.exp(work[2, p] - here)
+            before = lanes.spread(alpha[t - 1, p] - here)
+            for c in range(0, counts.shape[1], lanes.WIDTH):
+                x = lanes.plus(before, lanes.plus(lanes.load(trans[0], p, c), lanes.load(work, 1, c)))
+                lanes.store(counts, p, c, lanes.plus(lanes.load(counts, p, c), lanes.exp(x)))
     return log_z
 
 
@@ -196,7 +206,7 @@ def marginals_of_batch(scores, offsets, lengths, n_labels, trans, exp_trans, emi
         own, mu = scores[offsets[i] : offsets[i + 1]], mus[offsets[i] : offsets[i + 1]]
         for p in range(n_labels):
             for label in range(n_labels):
-                trans[p, label] = own[edges + p * n_labels + label]
+                trans[0, p, label] = own[edges + p * n_labels + label]
         for t in range(length):
             for label in range(n_labels):
                 emissions[t, label] = own[t * n_labels + label]
