@@ -20,7 +20,8 @@ from structpred.trainers.names import trainers
 
 Here = Callable[..., tuple[int, str, str]]
 PACKAGE = Path(structpred.__file__).parent
-EXAMPLES = PACKAGE.parent / "examples"
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples"
 CHAIN = ("train", "chain", "train.txt", "--format", "conll2000", "--template", "chunking", "--max-iter", "3", "-q", "-o")
 BEST = '''
 import numpy as np
@@ -247,7 +248,7 @@ def test_what_cannot_be_minimised_is_refused(here: Here, corpus: Path, tmp_path:
 def test_help_and_manual_list_losses_and_regularisers(here: Here, tmp_path: Path, command: str) -> None:
     """The help of each command that trains, and the manual, name all losses and regularisers there are."""
     page = " ".join(here("train", command, "--help", cwd=tmp_path)[1].split())
-    manual = (PACKAGE.parent / "docs" / "cli.md").read_text(encoding="utf-8")
+    manual = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
     rows = {
         option: next(line for line in manual.splitlines() if line.startswith(f"| `{option}`"))
         for option in ("--loss", "--regulariser")

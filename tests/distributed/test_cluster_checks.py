@@ -124,7 +124,7 @@ def test_all_workers_are_known() -> None:
     Seven workers in one process may wait for each other for ever where the machine stands still while they start or end. So
     they have a process of their own, which is given up then, and another one tries.
     """
-    pytest.importorskip("distributed", reason="dask is not installed: pip install 'structpred[distributed]'")
+    pytest.importorskip("dask", reason="dask is not installed: pip install 'structpred[distributed]'")
     for _ in range(5):
         with contextlib.suppress(subprocess.TimeoutExpired):
             child = subprocess.run([sys.executable, "-c", SEVEN], capture_output=True, text=True, timeout=120)

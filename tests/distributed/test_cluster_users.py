@@ -14,7 +14,8 @@ import pytest
 from structpred.distributed.cluster import closing_quietly, local_cluster, workers_of
 from structpred.errors import DependencyError
 
-distributed = pytest.importorskip("distributed", reason="dask is not installed: pip install 'structpred[distributed]'")
+pytest.importorskip("dask", reason="dask is not installed: pip install 'structpred[distributed]'")
+distributed = pytest.importorskip("distributed")
 # tries every address over TCP, over TLS without a key, and over TLS with a key of its own: who answers
 INTRUDER = """
 import asyncio, json, logging, os, sys

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from bending import bends, forged, write_plainly
 from model_zoo import KINDS, Example
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from structpred.errors import DataError, ModelFileError
 from structpred.models import load
@@ -205,7 +205,8 @@ def test_every_attribute_can_be_read(kind: str, zoo: Zoo, tmp_path: Path) -> Non
     for model in (example.model, load(tmp_path / "m.spz", oracle=example.oracle), clone(example.model)):
         listed = dir(model)
         for name in (name for name, _ in inspect.getmembers(type(model), lambda found: isinstance(found, property))):
-            assert hasattr(model, name) == (name in listed)
+            # `dir` of scikit-learn 1.7 and older lists what only a fitted model has
+            assert hasattr(model, name) == (name in listed) or "__dir__" not in vars(BaseEstimator)
     assert len(example.model.group_norms_) == len(example.model.group_names_)
 
 
