@@ -3,6 +3,7 @@
 import importlib.util
 import re
 import shlex
+import subprocess
 import tomllib
 from pathlib import Path
 from types import ModuleType
@@ -10,8 +11,6 @@ from typing import Any
 
 import pytest
 import yaml
-from packaging.requirements import Requirement
-from packaging.version import Version
 
 import structpred
 
@@ -99,17 +98,50 @@ def test_the_tests_run_on_the_archive_that_was_checked() -> None:
         assert [step["with"]["name"] for step in job["steps"] if "download-artifact" in step.get("uses", "")] == ["dist"]
 
 
-def test_the_oldest_pins_are_the_lower_bounds(other_python: ModuleType) -> None:
-    """`--pins oldest` admits the release that is the lower bound and its repairs, and no other."""
-    assert other_python.dependencies() == PROJECT["dependencies"]
-    for dependency, pin in zip(PROJECT["dependencies"], other_python.oldest(PROJECT["dependencies"]), strict=True):
-        bound, pinned = Requirement(dependency), Requirement(pin)
-        (lower,) = (one.version for one in bound.specifier)
-        major, minor = Version(lower).release
-        assert bound.name == pinned.name
-        assert [pinned.specifier.contains(f"{major}.{k}.7") for k in (minor - 1, minor, minor + 1)] == [False, True, False]
-    with pytest.raises(SystemExit, match="expected NAME>=VERSION"):
-        other_python.oldest(["numpy>=2.0,<3"])
+def test_the_oldest_pins_are_the_lower_bounds(other_python: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--pins oldest` resolves pyproject.toml, with the extras that are asked for, to its lower bounds, and installs these."""
+    steps: list[list[str]] = []
+    monkeypatch.setattr(other_python, "step", lambda name, *command: steps.append(list(map(str, command))))
+    given = other_python.options().parse_intermixed_args(["python", "--pins", "oldest", "--extras", "test,plot"])
+    other_python.install(Path("python"), given, tmp_path)
+    resolve, install = " ".join(steps[-2]), steps[-1]
+    assert resolve.startswith("python -m uv pip compile ")
+    assert "--resolution lowest-direct" in resolve
+    assert "--extra test --extra plot pyproject.toml" in resolve
+    assert install[install.index("--constraint") + 1] == steps[-2][steps[-2].index("--output-file") + 1]
+    assert install[-1] == f"{ROOT}[test,plot]"
+
+
+def test_the_program_for_debian_says_what_it_takes() -> None:
+    """Without a release of Debian it makes nothing, ends with 2, and prints its first comment."""
+    done = subprocess.run(["bash", ROOT / ".ci" / "debian_python"], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (2, "")
+    assert done.stdout.startswith("The Python of another release of Debian")
+    assert "set -e" not in done.stdout
+
+
+def test_a_run_is_a_row_of_the_record(other_python: ModuleType, tmp_path: Path) -> None:
+    """Errors count as failures; what neither failed nor was skipped has passed."""
+    report = tmp_path / "report.xml"
+    report.write_text('<testsuites><testsuite tests="20" failures="2" errors="1" skipped="4"/></testsuites>', encoding="utf-8")
+    given = other_python.options().parse_intermixed_args(["python"])
+    row = other_python.row(given, "3.14.1, numpy 2.5.0, scipy 1.18.0", report, 300.6)
+    assert row == "| 3.14.1 | newest | numpy 2.5.0, scipy 1.18.0 | 13 | 3 | 4 | 301 |\n"
+
+
+@pytest.mark.slow
+def test_the_record_has_every_python_and_the_oldest_libraries() -> None:
+    """Each Python of the classifiers was tried, the oldest with the lower bounds, too; no test failed on any.
+
+    Slow, so that the runs which write the record do not ask for what they are about to write.
+    """
+    rows = [line.strip("| ").split(" | ") for line in text("benchmarks/results/platforms.md").splitlines() if line[:3] == "| 3"]
+    tried = {(row[0].rpartition(".")[0], row[1]) for row in rows}
+    assert tried >= {(PYTHONS[0], "oldest"), *((one, "newest") for one in PYTHONS)}
+    assert {row[4] for row in rows} == {"0"}
+    bounds = {" ".join(re.split(">=", one)) for one in PROJECT["dependencies"] if not one.startswith("numpy")}
+    for row in rows:
+        assert row[1] != "oldest" or all(one in row[2] for one in bounds)
 
 
 def commands_of(name: str) -> list[list[str]]:
