@@ -158,11 +158,12 @@ def test_what_cannot_be_fitted_is_refused(settings: Any, y: Any, error: Any, wor
         SemiSupervisedSVM(**settings).fit(X[:6], y)
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize("large", [1e160, 1e308])
 @pytest.mark.parametrize("n_components", [None, 3])
 @pytest.mark.parametrize("machine", [SemiSupervisedSVM, RobustSVM])
 def test_values_that_cannot_be_squared_are_refused(machine: Any, n_components: int | None, large: float) -> None:
-    """Where gamma follows the features' variance and that overflows, the error says so, and how large they are."""
+    """Where gamma follows the features' variance and that overflows, the error alone says so, and how large they are."""
     X = np.array([[0.0], [0.3], [0.6], [2.0], [2.3], [large]])
     with pytest.raises(DataError, match=r"variance of the features.*up to 1e\+.*scale the features"):
         machine(n_components=n_components).fit(X, [0, 0, 1, 0, 1, 1])

@@ -123,7 +123,9 @@ class RBF(ProductKernel):
         """With a number for gamma."""
         if self.gamma is not None:
             return self
-        size, squares = rows.shape[0] * rows.shape[1], float(rows.data @ rows.data)
+        size = rows.shape[0] * rows.shape[1]
+        with np.errstate(over="ignore"):  # refused below
+            squares = float(rows.data @ rows.data)
         if not np.isfinite(squares):
             raise DataError(
                 f"RBF: the variance of the features, which gamma=None follows, is no finite number: values of up to "
