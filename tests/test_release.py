@@ -129,21 +129,6 @@ def test_a_run_is_a_row_of_the_record(other_python: ModuleType, tmp_path: Path) 
     assert row == "| 3.14.1 | newest | numpy 2.5.0, scipy 1.18.0 | 13 | 3 | 4 | 301 |\n"
 
 
-@pytest.mark.slow
-def test_the_record_has_every_python_and_the_oldest_libraries() -> None:
-    """Each Python of the classifiers was tried, the oldest with the lower bounds, too; no test failed on any.
-
-    Slow, so that the runs which write the record do not ask for what they are about to write.
-    """
-    rows = [line.strip("| ").split(" | ") for line in text("benchmarks/results/platforms.md").splitlines() if line[:3] == "| 3"]
-    tried = {(row[0].rpartition(".")[0], row[1]) for row in rows}
-    assert tried >= {(PYTHONS[0], "oldest"), *((one, "newest") for one in PYTHONS)}
-    assert {row[4] for row in rows} == {"0"}
-    bounds = {" ".join(re.split(">=", one)) for one in PROJECT["dependencies"] if not one.startswith("numpy")}
-    for row in rows:
-        assert row[1] != "oldest" or all(one in row[2] for one in bounds)
-
-
 def commands_of(name: str) -> list[list[str]]:
     """The calls of other_python.py in a workflow, with the variables of their job filled in."""
     found = []
