@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
-from structpred.core.types import Integers
 from structpred.data.tag_schemes import FIRST, INNER, LAST, OTHER, OUT, SINGLE, TAGS, Flags, lenient
 from structpred.errors import ParameterError
 
+Integers = npt.NDArray[np.int64]
 SCHEMES = ("conlleval", "iob2", "iobes")
 #: the tags of phrases, and those that end one
 MARKS, CLOSING = (FIRST, INNER, LAST, SINGLE), (LAST, SINGLE)

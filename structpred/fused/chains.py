@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.costs import FlatGrid, TaskCosts
 from structpred.core.fixed_scores import FORBIDDEN

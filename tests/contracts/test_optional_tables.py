@@ -31,7 +31,9 @@ OTHERS = {
         "fit fit_intercept get_params predict predict_proba set_score_request warm_start n_jobs"
     ),
     "objects of other libraries": "BaseEstimator nodes feature has_annotation str2int lengths n_columns path",
-    "what kinds of models and their inputs have, held by the classes of models": "function inner kernel offsets template templates",
+    "what kinds of models and their inputs have, held by the classes of models": (
+        "function inner kernel offsets template templates"
+    ),
     "obligatory, looked for to refuse what is not of the kind": "arrays costs dual_map exact tolerance",
     "of a loss of parts, in its protocol": "allowed_costs missed",
     "an attribute of a DualMap": "conic",

@@ -75,8 +75,7 @@ class ChainLabeler(StructuredEstimator, PhraseProbabilities):
     n_jobs : int, optional
         Threads for prediction and for passes over all data; the result is the same for any number. None means 1.
     warm_start : bool
-        A second fit, on the same data with a larger max_iter (which counts all passes), continues from the trainer's state; with
-        other data or settings it is an error.
+        A second fit on the same data with a larger max_iter, which counts all passes, continues; other data are an error.
     missing : str or int, optional
         A label in y that means, as None does, that the label is not known: -1 in scikit-learn's convention. Without it, and
         without sets of labels in y, None raises a MissingLabelsWarning.
