@@ -65,13 +65,14 @@ class PlainSteps:
             raise DataError(f"sample {i}: the features of the output found, or the weights, are not finite numbers")
         if violation < doubtful(margin):
             refuse_contradiction(self.oracle, i, augmented, self.parts[i], found, bound)
+        most = violation
+        if bound is not None:
+            truth = float(augmented[self.parts[i]].sum())  # its loss is zero: costs . mu(truth) = -constant, which cancels
+            if not violation <= bound - truth < inf:  # False for NaN
+                checked_bound(self.oracle, "argmax_bound", i, bound, augmented[found])
+            most = max(violation, bound - truth)
         self.recall(i, augmented, found, bound)
-        if bound is None:
-            return Step(difference, loss, violation, violation)
-        truth = float(augmented[self.parts[i]].sum())  # its loss is zero: costs . mu(truth) = -constant, which cancels
-        if not violation <= bound - truth < inf:  # False for NaN
-            checked_bound(self.oracle, "argmax_bound", i, bound, augmented[found])
-        return Step(difference, loss, violation, max(violation, bound - truth))
+        return Step(difference, loss, violation, most)
 
     def recall(self, i: int, scores: Scores, found: Integers, bound: float | None) -> None:
         """OracleError where outputs that an oracle from outside found before, at other scores, are better than what it found now.

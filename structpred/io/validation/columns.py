@@ -100,7 +100,7 @@ class Validation:
             labels = f"more than {MOST_LABELS:,}" if file.labels is None else len(file.labels)
             size = f"{file.n_sequences} sequences{longest}, {file.n_tokens} tokens, {labels} labels"
             lines.append(f"{file.name}: {size}{columns}")
-        lines.append(f"tagging scheme: {self.scheme or 'none, labels are plain'}")
+        lines.append(self._kind())
         for finding in self.findings:
             lines += ["", f"{finding.severity}: {finding.summary}: {finding.count}"]
             lines += [f"  {place}" for place in finding.places]
@@ -108,6 +108,9 @@ class Validation:
         warnings = sum(finding.severity == WARNING for finding in self.findings)
         lines += ["", f"{self.n_errors} errors, {warnings} kinds of warning" if self.findings else "no problems found"]
         return "\n".join(lines)
+
+    def _kind(self) -> str:
+        return f"tagging scheme: {self.scheme or 'none, labels are plain'}"
 
 
 def validate(

@@ -21,6 +21,7 @@ from structpred.core.sparse import SparseVector
 from structpred.core.stand_ins import stand_in
 from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
+from structpred.errors import OracleError
 from structpred.runtime.memory import check_fits
 from structpred.runtime.ranges import ends_of
 from structpred.task.inference import Inference
@@ -104,9 +105,6 @@ class PartSteps(PlainSteps):
         labels, label_ends, bounds = self.inference.best_of_block(scores, first, last, places)
         found, found_ends = parts_batch(self.oracle, labels, label_ends, self.inference.shapes[first:last], first)
         (losses, gaps, sizes), ends = np.empty((3, last - first)), np.empty(last - first + 1, np.int64)
-        for k in range(last - first) if self._found is not None else ():
-            own, bound = slice(found_ends[k], found_ends[k + 1]), None if bounds is None else float(bounds[k])
-            self.recall(first + k, scores[places[k] : places[k + 1]], found[own], bound)
         outputs = self.truth, self.ends[first : last + 1], found, found_ends
         into = places, losses, gaps, sizes, ends
         wrong, parts, counts = kernels().compare_each(*outputs, constants, costs, scores, loss_weight, FREE, *into)
@@ -124,7 +122,16 @@ class PartSteps(PlainSteps):
         expected = block.violations >= doubtful(loss_weight * losses)  # False for NaN
         for k in np.flatnonzero(~(expected & (losses >= 0.0) & np.isfinite(block.violations))).tolist():
             look(k)
-        return block if bounds is None else block._replace(bounds=self._bounds(block, bounds, scores, places, found, found_ends))
+        if bounds is not None:
+            block = block._replace(bounds=self._bounds(block, bounds, scores, places, found, found_ends))
+        for k in range(last - first) if self._found is not None else ():
+            own, bound = slice(found_ends[k], found_ends[k + 1]), None if bounds is None else float(bounds[k])
+            try:
+                self.recall(first + k, scores[places[k] : places[k + 1]], found[own], bound)
+            except OracleError:
+                look(k)  # raises a plainer cause, if there is one
+                raise
+        return block
 
     def _bounds(self, block: Block, bounds: Floats, scores: Floats, places: Integers, found: Integers, ends: Integers) -> Floats:
         """By how much, at most, outputs score above the truth: as the oracle bounds them, never below what was found."""
