@@ -22,7 +22,7 @@ from structpred.features.sequences import weight_table
 from structpred.io.columns import COLUMN_FORMATS
 from structpred.io.templates.hashed_templates import HashedTemplateFeaturizer
 from structpred.models import ChainLabeler, HierarchicalMultiLabel, MultiLabelMRF
-from structpred.models.chain.constraints import resolve_constraints
+from structpred.models.chain.constraints import rules_inside
 from structpred.models.chain.inputs import NumericInput, RowInput, TokenInput, refuse_transitions
 from structpred.oracles.fields._label_forest import forest_of
 from structpred.oracles.label_paths import LabelPaths
@@ -54,9 +54,11 @@ def chain_parts(model: ChainLabeler) -> Parts:
     labels = model.classes_.tolist()
     parts = _input_parts(model.input_)
     arrays = {"table": weight_table(model.coef_, len(labels))}
-    if (rules := resolve_constraints(model.constraints)) is not None:
+    if (rules := rules_inside(model.constraints, model.coding_)) is not None:
         arrays |= dict(zip(("follow", "first", "last"), rules.tables(labels), strict=True))
     settings = {"labels": labels, "input": model.input_.kind, **_file_settings(model), **parts.settings}
+    if model.coding_ is not None:
+        settings["coding"] = list(model.coding_)
     return Parts(settings, arrays | parts.arrays, parts.texts)
 
 
@@ -209,8 +211,6 @@ def _parts_of(model: Any) -> tuple[Parts, str, str]:
         known = ", ".join(kind.__name__ for kind in kinds)
         raise ParameterError(f"a {type(model).__name__} cannot be exported; light programs are written for {known}")
     model._check_fitted()
-    if getattr(model, "coding_", None) is not None:
-        raise ParameterError("a ChainLabeler with coding= cannot be exported: light programs answer in the labels inside")
     parts = kinds[type(model)](model)
     return (parts, CHAIN, INPUTS[parts.settings["input"]]) if type(model) is ChainLabeler else (parts, LABEL_SETS, "")
 

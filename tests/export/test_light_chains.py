@@ -54,6 +54,8 @@ CASES: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "hashed dicts": (dicts, {"n_bits": 3}),
     "strings": (strings, {}),
     "arrays": (arrays, {}),
+    "coded": (rows, {"template": "ner", "coding": "iobes"}),
+    "coded strings": (strings, {"coding": "iob1", "constraints": "iob1"}),
     "no intercept": (arrays, {"fit_intercept": False, "trainer": "lbfgs"}),
 }
 

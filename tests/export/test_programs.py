@@ -86,9 +86,7 @@ def test_what_cannot_be_exported_is_named(tmp_path: Path) -> None:
     crossed = MultiLabelMRF(edges=[], oracle=QPBO(), max_iter=1).fit([[0.0], [1.0]], [[0, 1], [1, 0]])
     unfitted = ChainLabeler()
     kernel = KernelChainLabeler()
-    coded = ChainLabeler(coding="iobes", max_iter=1).fit([[["a"], ["b"]]], [["B-X", "O"]])
     for model, message in (
-        (coded, "a ChainLabeler with coding= cannot be exported"),
         (DependencyParser(), "a DependencyParser cannot be exported; light programs are written for ChainLabeler, Mul"),
         (kernel, "a KernelChainLabeler cannot be exported"),
         (crossed, "this MultiLabelMRF cannot be exported: its inference is QPBO"),

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from structpred.data.tag_schemes import written
 from structpred.export.light.token_input import Input  # or that of row_input or number_input: a program has one of them
 from structpred.export.light.weights import (
     FORBIDDEN,
@@ -42,6 +43,7 @@ class ChainPredictor:
     def __init__(self, settings: dict[str, Any], arrays: Arrays) -> None:
         self.table = arrays["table"]
         self.labels = np.array(settings["labels"])
+        self.coding = settings.get("coding")  # the scheme of these, and that of users
         n = len(self.labels)
         edges = self.table[-n:].astype(np.float64)
         self.edges = edges if "follow" not in arrays else edges + np.where(arrays["follow"], 0.0, FORBIDDEN)
@@ -66,8 +68,7 @@ class ChainPredictor:
         offsets = ends_of(lengths[at])
         rows = self.input.rows([given[i] for i in at], offsets)
         choices = None if allowed is None else self._choices([allowed[i] for i in at], offsets)
-        codes = self._decode(rows, offsets, choices)
-        found = [self.labels[codes[a:b]] for a, b in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)]
+        found = self._labels(rows, offsets, choices)
         return [labels if length else labels[:0] for labels, length in zip(found, lengths.tolist(), strict=True)]
 
     def predict_file(self, path: str) -> str:
@@ -75,7 +76,13 @@ class ChainPredictor:
         return self.input.labelled(read_text(path), source_name(path), self._named)
 
     def _named(self, rows: Rows, offsets: Ints) -> list[str]:
-        return list(map(str, self.labels[self._decode(rows, offsets, None)].tolist()))
+        return [str(label) for labels in self._labels(rows, offsets, None) for label in labels.tolist()]
+
+    def _labels(self, rows: Rows, offsets: Ints, choices: npt.NDArray[np.bool_] | None) -> list[npt.NDArray[Any]]:
+        """The labels of each sequence, as users have them."""
+        labels = self.labels[self._decode(rows, offsets, choices)]
+        found = [labels[a:b] for a, b in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)]
+        return found if self.coding is None else [np.array(written(row.tolist(), self.coding[1]), row.dtype) for row in found]
 
     def _choices(self, allowed: Sequence[Any], offsets: Ints) -> npt.NDArray[np.bool_]:
         """Which labels each token may have."""
@@ -88,6 +95,8 @@ class ChainPredictor:
                 raise PredictorError(
                     f"allowed, sample {i}: expected {offsets[i + 1] - start} entries, one per token, got {len(own)}"
                 )
+            if self.coding is not None:
+                own = written([x if x is None else (x,) if isinstance(x, str) else tuple(x) for x in own], *self.coding)
             for t, entry in enumerate(own):
                 if entry is not None:
                     listed = (entry,) if isinstance(entry, str | int | np.integer) else tuple(entry)
