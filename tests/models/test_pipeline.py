@@ -1,6 +1,7 @@
 """Promises of ParsingPipeline: tags by a tagger that has not seen them, trees of these tags, one file for both."""
 
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +135,15 @@ def test_interrupted_while_tagging_an_earlier_fit_stays_whole() -> None:
     assert set(stages) == {3, 4}
 
 
+@pytest.fixture
+def hears_interrupts() -> Iterator[None]:
+    """Ctrl-C is heard, also where the tests run in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("hears_interrupts")
 @pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
 @pytest.mark.parametrize("stop", [(3, 2), (4, 1), (4, 4), (1, 1), (2, 1)], ids=lambda stop: f"stage {stop[0]}, row {stop[1]}")
 def test_interrupted_anywhere_it_ends_in_the_same_bits(signal_number: int, stop: tuple[int, int], tmp_path: Path) -> None:
