@@ -63,7 +63,7 @@ def explain(ctx: click.Context, /, model: str, data: str, output: str | None, te
     """Show why MODEL gives one sample of DATA its output: what each feature adds to the score, the largest first.
 
     \b
-    structpred explain chunk.spz test.txt --sample 3 --position 5 --against I-NP
+    structpred explain chunk.spz test.txt --sample 3 --position 5 --against O
     structpred explain en.spz test.conllu --word 4 --against 2
     structpred explain yeast.spz test.arff --label Class7
     structpred explain en.spz words.txt --text --sample 0 -o why.html

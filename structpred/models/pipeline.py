@@ -17,9 +17,13 @@ from structpred.models.chain.labeler import ChainLabeler
 from structpred.models.parser.parser import DependencyParser
 from structpred.models.parser.relations import begun, forget_stage, stage_checkpoint, staged
 from structpred.models.parser.sentences import as_treebank, training_trees
+from structpred.models.partial import for_task
+from structpred.models.settings import resolve_regulariser
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Field, Record, Whole, maybe
 from structpred.trainers.loop import RunSettings
+from structpred.trainers.names import require
+from structpred.trainers.problem import Problem
 from structpred.trainers.running.checkpoints import remove_checkpoint
 
 
@@ -100,6 +104,7 @@ class ParsingPipeline(DependencyParser):
         parts, n = self.jackknife, len(treebank)
         if parts is not None and (isinstance(parts, bool) or not isinstance(parts, int | np.integer) or not 2 <= parts <= n):
             raise ParameterError(f"jackknife: expected None, or from 2 parts to as many as sentences, {n}, got {parts!r}")
+        self._refuse_early()
         if self.checkpoint is not None and not self.resume:
             for k in range(1 + (parts or 0)):
                 forget_stage(self, tagger_name(k))
@@ -113,6 +118,18 @@ class ParsingPipeline(DependencyParser):
         held_out = None if held_out is None else held_out.with_tags(_tags(tagger, held_out))
         super().fit(treebank.with_tags(tags.tolist()), sample_weight=sample_weight, dev=held_out)
         return self
+
+    def _refuse_early(self) -> None:
+        """Raise what trainer, surrogate or regulariser refuse of parsers, found on a word, before taggers are trained."""
+        same = {
+            name: getattr(self, name) for name in ("trainer", "loss", "surrogate", "regulariser", "projective", "single_root")
+        }
+        how, parser, word = DependencyParser._sharding, DependencyParser(**same), [[{"form": "a"}]]
+        data = how.read(parser, training_trees(word, [[(0, "root")]], self.single_root), None, whole=True)
+        task = how.built(parser, how.plan(parser, [how.scanned(parser, data)], None), data)
+        parser._default = parser._default_for(task)
+        trainer, surrogate = for_task(task, *parser._trainer_and_surrogate())
+        require(trainer, Problem(task, surrogate, 1.0, regulariser=resolve_regulariser(self.regulariser, trainer)))
 
     def _run_settings(self, dev: Callable[[Vector], float] | None) -> RunSettings:
         settings = super()._run_settings(dev)

@@ -121,8 +121,8 @@ def test_overflow_at_the_real_limit(chunks: ColumnCorpus) -> None:
 
 @pytest.mark.slow
 def test_chunking_attributes_of_conll2000(chunks: ColumnCorpus, data_dir: Path) -> None:
-    """The chunking templates give 335,674 attributes on CoNLL-2000, as CRFsuite's own script does, at 3,808,439 places."""
-    made = TemplateFeaturizer(load_templates("chunking"))
+    """CRFsuite's templates give 335,674 attributes on CoNLL-2000, as CRFsuite's own script does, at 3,808,439 places."""
+    made = TemplateFeaturizer(load_templates("crfsuite"))
     packed = made.fit_transform(chunks)
     assert packed.n_features == made.n_features == 335_674
     assert len(packed.indices) == 3_808_439

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from parser_cases import as_bank, corpus, plain
 
-from structpred.errors import CheckpointError, DataError, ModelFileError, ParameterError
+from structpred.errors import CheckpointError, DataError, MissingCapabilityError, ModelFileError, ParameterError
 from structpred.io import read_treebank
 from structpred.models import ChainLabeler, DependencyParser, ParsingPipeline, load
 from structpred.models.sharding import sharding_of
@@ -170,6 +170,14 @@ def test_interrupted_anywhere_it_ends_in_the_same_bits(signal_number: int, stop:
     ParsingPipeline(**settings, checkpoint=path).fit(X[:12], Y[:12])  # what begins anew forgets an earlier run
     with pytest.raises(CheckpointError):
         ParsingPipeline(**settings, checkpoint=path, resume=True).fit(X, Y)
+
+
+def test_what_parsers_refuse_is_said_before_taggers_are_trained(tmp_path: Path) -> None:
+    """A trainer that is for rows alone ends the fit at once, and nothing is kept."""
+    seen: list[Any] = []
+    with pytest.raises(MissingCapabilityError, match="SDCA is for rows"):
+        ParsingPipeline(**{**SMALL, "trainer": "sdca"}, checkpoint=tmp_path / "run.ckpt", callbacks=seen.append).fit(X, Y)
+    assert (seen, list(tmp_path.iterdir())) == ([], [])
 
 
 def test_it_is_not_trained_on_shards() -> None:
