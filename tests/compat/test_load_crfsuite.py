@@ -100,7 +100,7 @@ def test_what_cannot_be_read_is_named(tmp_path: Path, monkeypatch: pytest.Monkey
     ("algorithm", "name"), [("lbfgs", "addresses_us"), ("ap", "ner_norwegian_nynorsk"), ("arow", "conll2000")]
 )
 def test_real_models_predict_the_same(algorithm: str, name: str, data_dir: Path, tmp_path: Path) -> None:
-    """Three algorithms on three data sets: every label of every test sequence is CRFsuite's."""
+    """Three algorithms on three data sets: every label of every test sequence is CRFsuite's, but where its own scores tie."""
     found = {}
     for part in ("train", "dev" if name.startswith("ner") else "test"):
         ending, separator = ("txt", " ") if name == "conll2000" else ("tsv", "\t")
@@ -112,7 +112,14 @@ def test_real_models_predict_the_same(algorithm: str, name: str, data_dir: Path,
     X, X_test = ([[described(s, t) for t in range(len(s))] for s in part] for part in (train[:6000], test))
     passes = {"max_iterations": 60 if algorithm == "lbfgs" else 5}
     tagger = trained(tmp_path / "theirs", algorithm, X, [[row[-1] for row in s] for s in train[:6000]], **passes)
-    assert labels(load_crfsuite(tmp_path / "theirs", algorithm), X_test) == [tagger.tag(x) for x in X_test]
+    model = load_crfsuite(tmp_path / "theirs", algorithm)
+    differ = [
+        (x, own) for x, own, ours in zip(X_test, map(tagger.tag, X_test), labels(model, X_test), strict=True) if own != ours
+    ]
+    assert len(differ) <= 2
+    for x, own in differ:  # a tie within the six digits of the dump: CRFsuite shuffles as it likes, so no two models are the same
+        (_, best), *others = model.predict_kbest([x], 5)[0]
+        assert own in [found.tolist() for found, score in others if score > best - 1e-4]
 
 
 def described(sentence: list[list[str]], t: int) -> dict[str, Any]:
