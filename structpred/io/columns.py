@@ -53,7 +53,8 @@ class ColumnCorpus(Ragged):
     vocabularies: for each column its distinct strings. codes: int32 (n_tokens, n_columns), indices into them.
     offsets: int64 (n_sentences + 1), sentence i is the tokens ``offsets[i]:offsets[i+1]``. lines: int64 (n_tokens),
     the 1-based line of each token in its file, 0 where there is no file. name: the source, for messages.
-    text: the file as it was read, kept for `format_columns`; None where there is none.
+    text: the file as it was read, kept for `format_columns`; None where there is none. documents: int64, the first sentence of
+    each document, ascending from 0; None: not known, each sentence is one.
 
     >>> corpus = ColumnCorpus.from_rows([[("the", "DT"), ("cat", "NN")], [("so", "RB")]])
     >>> len(corpus), corpus.n_tokens, corpus.column(1), corpus.sentences()[1]
@@ -66,6 +67,13 @@ class ColumnCorpus(Ragged):
     lines: npt.NDArray[np.int64]
     name: str
     text: str | None = None
+    documents: npt.NDArray[np.int64] | None = None
+
+    @property
+    def document_of(self) -> npt.NDArray[np.int64]:
+        """The number of the document of each sentence."""
+        firsts = np.arange(len(self)) if self.documents is None else self.documents
+        return np.searchsorted(firsts, np.arange(len(self)), side="right") - 1
 
     @property
     def n_columns(self) -> int:
@@ -90,7 +98,10 @@ class ColumnCorpus(Ragged):
         """The sentences start..stop-1 as a corpus of their own (arrays are views; line numbers stay, the text does not)."""
         t0, t1 = int(self.offsets[start]), int(self.offsets[stop])
         offsets = self.offsets[start : stop + 1] - t0
-        return ColumnCorpus(self.vocabularies, self.codes[t0:t1], offsets, self.lines[t0:t1], self.name)
+        firsts = self.documents
+        if firsts is not None:  # what is left of a document is one
+            firsts = np.unique(np.maximum(firsts[: np.searchsorted(firsts, stop)] - start, 0))
+        return ColumnCorpus(self.vocabularies, self.codes[t0:t1], offsets, self.lines[t0:t1], self.name, documents=firsts)
 
     def where(self, token: int) -> str:
         """Where token number ``token`` is, for messages: file and line, or sample and position.
@@ -101,11 +112,17 @@ class ColumnCorpus(Ragged):
         return f"{self.name}:{self.lines[token]}" if self.lines[token] > 0 else self.place(token)
 
     @classmethod
-    def from_rows(cls, sentences: Iterable[Iterable[Sequence[str]]], name: str = "<rows>") -> "ColumnCorpus":
+    def from_rows(
+        cls, sentences: Iterable[Iterable[Sequence[str]]], name: str = "<rows>", *, groups: Sequence[Any] | None = None
+    ) -> "ColumnCorpus":
         """A corpus of sentences given as sequences of rows, each row a tuple or list of strings.
 
+        groups: the document of each sentence, by any name; those that follow each other with the same name are one document.
         Raises DataError naming the sample and position: an empty sentence, rows of different lengths, something that
-        is not a row of strings, one sentence in place of a list of sentences.
+        is not a row of strings, one sentence in place of a list of sentences; and for groups of another number.
+
+        >>> ColumnCorpus.from_rows([[("a",)], [("b",)], [("c",)]], groups=["p", "p", "q"]).documents.tolist()
+        [0, 2]
         """
         rows: list[Sequence[str]] = []
         offsets = [0]
@@ -122,7 +139,15 @@ class ColumnCorpus(Ragged):
         coded = [_code_checked(list(column), j) for j, column in enumerate(zip(*rows, strict=True))]
         lines = np.zeros(len(rows), np.int64)
         codes = np.stack([codes for _, codes in coded], axis=1)
-        return cls([vocabulary for vocabulary, _ in coded], codes, np.array(offsets, np.int64), lines, name)
+        documents = None if groups is None else _first_of_groups(groups, len(offsets) - 1)
+        return cls([vocabulary for vocabulary, _ in coded], codes, np.array(offsets, np.int64), lines, name, documents=documents)
+
+
+def _first_of_groups(groups: Sequence[Any], n: int) -> npt.NDArray[np.int64]:
+    names = list(groups)
+    if len(names) != n:
+        raise DataError(f"groups: expected one for each of the {n} sentences, got {len(names)}")
+    return np.array([i for i in range(n) if not i or names[i] != names[i - 1]], np.int64)
 
 
 def format_columns(corpus: ColumnCorpus, predictions: Sequence[Sequence[str]]) -> str:
@@ -168,16 +193,22 @@ def parse_columns(text: str, name: str, n_columns: int | None = None, *, tabs: b
     """As `read_columns`, for text that was read already; name: for messages."""
     # All lines of a piece at once: field counts come from the bytes, so that Python sees each field once.
     body = f"{text}\n".replace("\r\n", "\n") if "\r" in text else text
+    bounds: list[int] = []
     if BOUNDARY in body:
-        body, n = _BOUNDARY_LINE.subn("", body)
-        log.info("%s: %d %s lines left out: they are boundaries of documents", name, n, BOUNDARY)
+        bounds = [k for k, line in enumerate(body.split("\n"), 1) if _BOUNDARY_LINE.match(line)]
+        body = _BOUNDARY_LINE.sub("", body)
+        log.info("%s: %d %s lines left out: they are boundaries of documents", name, len(bounds), BOUNDARY)
     lines, width = _token_lines(body, name, n_columns, tabs)
     if not len(lines):
         raise DataError(f"{name}: expected at least one sentence, got {'only blank lines' if text else 'an empty file'}")
     # the strings of one piece are let go before the next one is cut up
     fields = (_tabbed_fields(piece) if tabs else _FIELD.findall(piece) for _, piece in numbered_pieces(body, _PIECE))
     vocabularies, codes = _code_pieces(fields, len(lines), width, recent_limit(len(text)))
-    return ColumnCorpus(vocabularies, codes, runs(lines), lines, name, text)
+    offsets, documents = runs(lines), None
+    if bounds:
+        firsts = np.searchsorted(lines[offsets[:-1]], bounds)
+        documents = np.unique(np.concatenate(([0], firsts[firsts < len(offsets) - 1])))
+    return ColumnCorpus(vocabularies, codes, offsets, lines, name, text, documents)
 
 
 def _code_pieces(pieces: Iterable[list[str]], n: int, width: int, most: int) -> tuple[list[list[str]], npt.NDArray[np.int32]]:

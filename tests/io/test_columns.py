@@ -197,3 +197,20 @@ def test_conll2000(data_dir: Path) -> None:
     assert test.text == text
     lines = text.split("\n")
     assert all(lines[line - 1].split()[0] == word for line, word in zip(test.lines.tolist(), test.column(0), strict=True))
+
+
+def test_documents(tmp_path: Path) -> None:
+    """Boundary lines, or groups, begin documents; parts of a corpus keep what is left of them."""
+    text = b"-DOCSTART- O\n\na O\n\nb O\n-DOCSTART- O\nc O\n\n-DOCSTART- X\n\n-DOCSTART- y\n\nd O\ne O\n\nf O\n\n-DOCSTART- O\n"
+    corpus = _read(tmp_path, text)
+    assert (corpus.documents.tolist(), corpus.document_of.tolist()) == ([0, 2, 3], [0, 0, 1, 2, 2])
+    same = ColumnCorpus.from_rows(corpus.sentences(), groups=[7, 7, None, "z", "z"])
+    for start in range(5):
+        for stop in range(start + 1, 6):
+            number = corpus.document_of[start:stop]
+            for part in (corpus.take(start, stop), same.take(start, stop)):
+                assert part.document_of.tolist() == (np.cumsum(np.diff(number, prepend=number[0]) != 0)).tolist()
+    assert _read(tmp_path, b"a O\n\n-DOCSTART- O\nb O").documents.tolist() == [0, 1]
+    assert _read(tmp_path, b"a O\n\nb O\n").document_of.tolist() == [0, 1]
+    with pytest.raises(DataError, match="groups: expected one for each of the 2 sentences, got 1"):
+        ColumnCorpus.from_rows([[("a",)], [("b",)]], groups=[0])
