@@ -21,6 +21,8 @@ Scored = tuple[float, float]
 DRIFT = 1e-5
 #: what the truth may cost by rounding (1e-9 of 1 + |constant|, core/costs.py), as a size
 FREE = 2e-4
+#: sums this small have lost digits: what a confident model's probabilities leave lies near the smallest float
+TINY = 1e-290
 #: the halves of a step: they compare an output with the truth, and give an inner product with the size of its terms
 kernels = later("structpred.task.fast._part_kernels")
 
@@ -55,7 +57,7 @@ def refuse_inconsistent(
     for part, count in zip(at.tolist(), counts.tolist(), strict=True):
         one = features.adjoint(i, np.array([part]), np.ones(1))
         size += abs(count) * scaled_dot(np.abs(w), SparseVector(one.indices, np.abs(one.values)), scale)
-    if abs(found - product) > DRIFT * size and np.isfinite(size):
+    if abs(found - product) > DRIFT * size + TINY and np.isfinite(size):
         raise OracleError(
             f"sample {i}: the true output scores {found:.9g} above what was found by {name}.scores, and {product:.9g} by its "
             "adjoint: the two do not belong together, or score_block or adjoint_block does something else than they do, or one "

@@ -7,6 +7,7 @@ import pytest
 from training_cases import TASKS, chain_task, problem
 
 from structpred.errors import ConvergenceError
+from structpred.models import ChainLabeler
 from structpred.objectives.scalar.errors import Huber, Squared
 from structpred.objectives.scalar.margins import Logistic, SmoothedHinge
 from structpred.rows.linear_task import LinearTask
@@ -132,3 +133,13 @@ def test_losses_with_bounded_slopes_keep_their_steps(loss: ScalarLoss) -> None:
     first = loss.term(given.task, np.zeros(6), 0).difference.dense(6)
     state, _ = SGD().update(given, SGD().init_state(given), 0)
     np.testing.assert_array_equal(state.weights.v * state.weights.scale, first / 0.5)
+
+
+@pytest.mark.parametrize("seed", [2, 3, 5, 7, 9])
+def test_probabilities_near_the_smallest_float(seed) -> None:
+    """Where a confident model leaves 1e-320 to all other labels its steps lose digits, and are not held to be inconsistent."""
+    rng = np.random.default_rng(0)
+    draws = [[rng.normal(size=(3, 4)) for _ in range(20)] for _ in range(10 + seed + 1)][-1]  # as the tenth and later sets
+    labels = [[int(a > 0) for a in x[:, 0]] for x in draws]
+    labeler = ChainLabeler("sgd", surrogate="log", C=1e3, max_iter=30, random_state=seed).fit(draws, labels)
+    assert labeler.score(draws, labels) == 1.0
