@@ -92,6 +92,31 @@ def train_on_lists(watch: Stopwatch, train_file: str, model: str, limit: int | N
     ChainLabeler(trainer, C, passes, random_state=0).fit([chunking_features(s) for s in sentences], labels).save(model)
 
 
+def train_form(watch: Stopwatch, train_file: str, form: str, trainer: str, limit: int | None = None) -> None:
+    """Features and training, from lists in memory: ten strings a token in dicts, 100 numbers a token in arrays, or both."""
+    import numpy as np
+
+    from structpred.io import read_columns
+    from structpred.models import ChainLabeler
+
+    corpus, rng = read_columns(train_file).take(0, limit or 10**6), np.random.default_rng(0)
+    vectors = rng.normal(size=(len(corpus.vocabularies[0]), 100))
+    arrays = np.split(vectors[corpus.codes[:, 0]], corpus.offsets[1:-1])
+    X: list[Any] = arrays
+    if form != "arrays":
+        outside = [("_", "_")] * 2
+        padded = [[*outside, *(row[:2] for row in sentence), *outside] for sentence in corpus.sentences()]
+        near = [[[cell for row in rows[t : t + 5] for cell in row] for t in range(len(rows) - 4)] for rows in padded]
+        X = [[dict(zip("abcdefghij", cells, strict=True)) for cells in tokens] for tokens in near]
+    if form == "both":
+        X = [[{**token, "v": v} for token, v in zip(tokens, own, strict=True)] for tokens, own in zip(X, arrays, strict=True)]
+    labeler = ChainLabeler(trainer, 0.5, 10, random_state=0)
+    labeler.fit(X[:10], corpus.labels()[:10])  # loads the kernels
+    with watch("fit"):
+        labeler.fit(X, corpus.labels())
+    watch.seconds["train"] = float(labeler.history_[-1]["cpu_seconds"])
+
+
 def seeds(watch: Stopwatch, train_file: str, test_file: str, trainer: str, C: float, passes: int) -> dict[str, Any]:
     """F1 on the test set for each of five seeds."""
     from structpred.evaluation import evaluate_sequences
@@ -210,6 +235,7 @@ def run(quick: bool) -> None:
     if not quick:
         trainer, C, passes = OURS["sgd"]
         settings = {"trainer": trainer, "C": C, "passes": passes}
+        print_arrays(str(data / "train.txt.gz"), limit)
         print_verdicts(rows, rates, in_child("chunking:seeds", **files, test_file=test_file, **settings)["f1"])
     shutil.rmtree(folder)
 
@@ -229,6 +255,17 @@ def tagging(test_file: str, folder: Path, rounds: int) -> dict[str, float]:
             files = {"test_file": test_file, "model": str(folder / model), "output": str(folder / "labels")}
             seconds[name].append(in_child(function, **files)["cpu_seconds"])
     return {name: median(found) for name, found in seconds.items()}
+
+
+def print_arrays(train_file: str, limit: int | None) -> None:
+    """The CPU seconds of 100 numbers a token beside strings, and those of each alone."""
+    for trainer in ("sgd", "bcfw"):
+        forms = {form: in_child("chunking:train_form", train_file=train_file, form=form, trainer=trainer, limit=limit)
+                 for form in ("strings", "arrays", "both")}  # fmt: skip
+        fit = {form: found["seconds"]["fit"] for form, found in forms.items()}
+        ratio = fit["both"] / (fit["strings"] + fit["arrays"])
+        seconds = ", ".join(f"{form} {fit[form]:.2f} s" for form in fit)
+        print(verdict(f"{trainer}: arrays beside strings <= 1.3 times the two alone", ratio <= 1.3, f"{ratio:.2f} ({seconds})"))
 
 
 def print_tables(rows: dict[str, dict[str, Any]], rates: dict[str, Any]) -> None:

@@ -221,8 +221,7 @@ def columns_read(model: "ChainLabeler") -> set[int]:
     >>> sorted(columns_read(ChainLabeler(template="chunking").fit([[("the", "DT"), ("cat", "NN")]], [["B-NP", "I-NP"]])))
     [0, 1]
     """
-    templates = getattr(getattr(model.input_, "features", None), "templates", ())
-    return {atom.column for template in templates for atom in template.atoms}
+    return {atom.column for template in getattr(model.input_, "templates", ()) for atom in template.atoms}
 
 
 def _target(model: "ChainLabeler", wanted: str | None) -> str:

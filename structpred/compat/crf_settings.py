@@ -172,7 +172,7 @@ def zero_pairs(sequences: Any, codes: Integers, names: Sequence[str]) -> set[tup
         for token in sequence:
             if isinstance(token, dict):
                 label = int(codes[position])
-                seen.update((key, label) for key, value in token.items() if not value and isinstance(value, _NUMBER))
+                seen.update((key, label) for key, value in token.items() if isinstance(value, _NUMBER) and not value)
             position += 1
     numbers = {name: i for i, name in enumerate(names)} if seen else {}
     return {(numbers[key], label) for key, label in seen if key in numbers}

@@ -80,14 +80,14 @@ def read_blocks(sequences: Iterable[Iterable[Any]], index: FeatureIndex) -> Iter
     string or number, a value that is not finite, a feature that is not a string.
     """
     pairs = _PairIndex(index)
-    iterator = iter(_listed(sequences, "expected a list of sequences"))
+    iterator = iter(listed(sequences, "expected a list of sequences"))
     first = 0
     while block := list(itertools.islice(iterator, BLOCK)):
         tokens: list[Any] = []
         sequence_lengths = []
         for i, sequence in enumerate(block, first):
             before = len(tokens)
-            tokens.extend(_listed(sequence, f"sample {i}: expected a sequence of tokens"))
+            tokens.extend(listed(sequence, f"sample {i}: expected a sequence of tokens"))
             sequence_lengths.append(len(tokens) - before)
             if not sequence_lengths[-1]:
                 raise DataError(f"sample {i}: expected a sequence of tokens, got an empty one")
@@ -132,7 +132,8 @@ def _plain_feature(key: Any, value: Any) -> tuple[str, float]:
     if isinstance(value, tuple | frozenset):
         raise TypeError("nested")
     if not isinstance(value, numbers.Real | np.bool_):
-        raise _BadToken(f"feature {key!r}: expected a string, a number, or a list of strings, got {_shown(value)}")
+        hint = "; arrays belong into the dicts of all tokens, from the first on" if isinstance(value, np.ndarray) else ""
+        raise _BadToken(f"feature {key!r}: expected a string, a number, or a list of strings, got {_shown(value)}{hint}")
     try:
         number = float(value)
     except OverflowError:
@@ -243,7 +244,8 @@ def _token_features(token: Any) -> Iterator[tuple[str, float]]:
         yield name, 1.0
 
 
-def _listed(given: Any, what: str) -> Iterable[Any]:
+def listed(given: Any, what: str) -> Iterable[Any]:
+    """What was given, if it is a list of something; else DataError, which begins with what was expected."""
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
         raise DataError(f"{what}, got {_shown(given)}; {_HINT}")
     return given

@@ -64,6 +64,8 @@ def chain_parts(model: ChainLabeler) -> Parts:
 
 def _input_parts(input_: Any) -> Parts:
     """How tokens become features."""
+    if not isinstance(input_, NumericInput) and input_.arrays.widths:
+        raise ParameterError("arrays beside strings, vec: templates: exported programs read strings or arrays, not both at once")
     if isinstance(input_, NumericInput):
         return Parts({"n_features": input_.n_columns, "intercept": bool(input_.intercept)}, {}, {})
     if isinstance(input_, TokenInput):

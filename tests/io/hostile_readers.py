@@ -35,6 +35,7 @@ from structpred.io import (
 from structpred.io.jsonl import parse_jsonl
 from structpred.io.multilabel.by_format import label_format, with_hierarchy
 from structpred.io.templates.arc_template_sets import read_arc_templates
+from structpred.io.templates.vectors import read_vectors
 from structpred.io.text import read_text
 from structpred.io.validation.columns import validate
 from structpred.io.validation.treebanks import validate_trees
@@ -79,6 +80,7 @@ READERS: dict[str, tuple[list[bytes], Callable[[Path], Any]]] = {
     "crfsuite": ([CRFSUITE], read_crfsuite),
     "jsonl": ([JSONL], lambda path: parse_jsonl(read_text(path), str(path))),
     "ocr": ([OCR], read_ocr),
+    "vectors": ([b"2 2\nthe 1 2\ncat 0.5 -1\n", b"the 1e-3\ncat 2\n"], lambda path: read_vectors(str(path))),
     "template": ([b"# c\nU00:%x[-1,0]/%x[0,1]\n\nU\nB\n"], read_template),
     "arc templates": (
         [b"h.upos m.upos | distance direction\n# c\nm.form |\nh.lemma+1\n"],

@@ -11,6 +11,7 @@ from structpred.data.sequences import PackedSequences
 from structpred.io.columns import ColumnCorpus
 from structpred.io.crfsuite import read_crfsuite
 from structpred.io.ocr import read_ocr
+from structpred.io.templates.templates import Template, load_templates
 
 WORDS = ["the dog barks", "a cat sleeps", "the cat sees a dog", "a dog sleeps", "the old dog sees the cat", "a cat barks"]
 TAGS = {"the": "DET", "a": "DET", "dog": "NOUN", "cat": "NOUN", "barks": "VERB", "sleeps": "VERB", "sees": "VERB", "old": "ADJ"}
@@ -66,6 +67,23 @@ def attributes(folder: Path) -> Any:
     return read_crfsuite(path)
 
 
+def vector_templates(folder: Path) -> list[Template]:
+    """Those of chunking, and vectors of the word and of the next one from a file; "old" has none."""
+    lines = [f"{name} " + " ".join(f"{np.sin(k * j + 1):.3f}" for j in range(3)) for k, name in enumerate(NAMES) if name != "old"]
+    path = folder / "vectors.txt"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return [*load_templates("chunking"), *(Template(f"v[{k}]", ((0, k, f"vec:{path}"),)) for k in (0, 1))]
+
+
+def arrays_beside() -> list[list[dict[str, Any]]]:
+    """Dicts with a string, a number and two arrays, one of integers."""
+    where = {name: k for k, name in enumerate(NAMES)}
+    return [
+        [{"w": w, "v": np.array([where[w], len(w), 0.5]), "n": 0.5, "k": np.array([len(w), where[w] % 3])} for w in words]
+        for words in SENTENCES
+    ]
+
+
 def all_cases(folder: Path) -> list[Case]:
     """Every form."""
     rows = [[(w, w[-1]) for w in words] for words in SENTENCES]
@@ -86,12 +104,16 @@ def all_cases(folder: Path) -> list[Case]:
         Case("attributes", attributes(folder), Y, {}),
         Case("ocr", ocr, ocr.letters, {}),
         Case("packed", packed(), numbers, {}),
+        Case("arrays beside strings", arrays_beside(), Y, {}),
+        Case("arrays beside hashed", arrays_beside(), numbers, {"n_bits": 10}),
+        Case("vectors", rows, Y, {"template": vector_templates(folder)}),
+        Case("vectors beside hashed", rows, Y, {"template": vector_templates(folder), "n_bits": 10}),
     ]
 
 
 CASE_NAMES = [
     "arrays", "integer arrays", "csr arrays", "csr matrices", "dicts", "strings", "hashed", "rows", "hashed rows", "columns",
-    "attributes", "ocr", "packed",
+    "attributes", "ocr", "packed", "arrays beside strings", "arrays beside hashed", "vectors", "vectors beside hashed",
 ]  # fmt: skip
 
 

@@ -23,6 +23,8 @@ _MACRO = re.compile(r"%x\[(-?[0-9]{1,4}),([0-9]{1,4})\]")
 
 #: a longer line is not a template, and a file of more lines no template file: each becomes many times its size
 LONGEST_TEMPLATE, MOST_TEMPLATES = 2_000, 10_000
+#: a transform that begins so stands for the vector of a string in a file (vectors.py), which no function here gives
+VECTORS = "vec:"
 Transform = Callable[[str], str | None]
 
 _RUNS = re.compile(r"(.)\1+")
@@ -85,7 +87,7 @@ def transform(name: str) -> Transform:
 
 
 class Atom(NamedTuple):
-    """One part of a template: a column (counted from 0) of the token at an offset, perhaps through a transform."""
+    """One part of a template: a column (counted from 0) of the token at an offset, perhaps through a transform or `vec:FILE`."""
 
     column: int
     offset: int
@@ -166,7 +168,8 @@ def _atom(name: str, atom: Sequence[Any]) -> Atom:
         raise ParameterError(f"template {name!r}: expected atoms (column, offset[, transform]), got {atom!r}") from None
     if type(made.column) is not int or type(made.offset) is not int or made.column < 0 or abs(made.offset) > 9999:
         raise ParameterError(f"template {name!r}: columns count from 0 and offsets are whole numbers, got {atom!r}")
-    transform(made.transform)
+    if not str(made.transform).startswith(VECTORS):
+        transform(made.transform)
     return made
 
 

@@ -14,10 +14,11 @@ from structpred.data.sequences import PackedSequences
 from structpred.data.vocabulary import FeatureDictionary
 from structpred.errors import DataError, ParameterError, StructpredWarning
 from structpred.features.rows import csr_of
+from structpred.models.chain.token_arrays import TokenArrays, array_keys
 from structpred.runtime.lazy_names import later
 from structpred.runtime.standard_error import callers_level
 from structpred.storage.bundles import Bundle
-from structpred.storage.schema import Field, Flag, OneOf, Raw, Record, Whole, as_file_error
+from structpred.storage.schema import Field, Flag, OneOf, Raw, Record, Whole, as_file_error, maybe
 
 if TYPE_CHECKING:
     from structpred.io.templates.featurizer import TemplateFeaturizer
@@ -27,10 +28,11 @@ if TYPE_CHECKING:
 _templates = later("structpred.io.templates.templates")
 _named_templates = later("structpred.io.templates.featurizer")
 _hashed_templates = later("structpred.io.templates.hashed_templates")
+_vectors = later("structpred.io.templates.vectors")
 #: what the constant feature and its group of weights are called
 INTERCEPT = "intercept"
-#: whether feature strings are hashed
-_HASHED = Record({"hashed": Field(Flag(), default=False)})
+#: whether feature strings are hashed, and what is said of arrays beside them
+_NAMED = Record({"hashed": Field(Flag(), default=False), "arrays": Field(maybe(Raw()), default=None)})
 
 
 class Input(Protocol):
@@ -138,19 +140,22 @@ def n_transitions(input_: Input) -> int:
 
 
 class _Named:
-    """Sequences of strings: `features` makes the ids, hashed ones or those of names that it has learnt."""
+    """Sequences of strings: `features` makes the ids, hashed ones or those of names that it has learnt.
+
+    arrays: what tokens have beside strings; its columns come first.
+    """
 
     kind: ClassVar[str]
     #: gives the class of `features` that hashes, and the one that learns names
     makers: ClassVar[Any]
 
-    def __init__(self, features: Any) -> None:
-        self.features = features
+    def __init__(self, features: Any, arrays: TokenArrays | None = None) -> None:
+        self.features, self.arrays = features, TokenArrays() if arrays is None else arrays
 
     @property
     def n_features(self) -> int:
         """The number of features of tokens."""
-        return int(self.features.n_features) - n_transitions(self)
+        return sum(self.arrays.widths) + int(self.features.n_features) - n_transitions(self)
 
     @property
     def hashed(self) -> bool:
@@ -159,31 +164,36 @@ class _Named:
 
     def fit_transform(self, sequences: Any) -> PackedSequences:
         """Learn the features and pack."""
-        packed: PackedSequences = self.features.fit_transform(sequences)
-        return packed
+        strings, parts = self.arrays.split(sequences)
+        self.arrays.learn(parts)
+        return self.arrays.beside(self.features.fit_transform(strings), parts)
 
     def transform(self, sequences: Any) -> PackedSequences:
         """Pack; features not seen at fit are left out."""
-        packed: PackedSequences = self.features.transform(sequences)
-        return packed
+        strings, parts = self.arrays.split(sequences)
+        return self.arrays.beside(self.features.transform(strings), parts)
 
     def feature_names(self) -> list[str]:
-        """The feature strings by id."""
-        names: list[str] = self.features.feature_names()
-        return names[: self.n_features]
+        """The columns of arrays, and the feature strings by id."""
+        return [*self.arrays.feature_names(), *self.features.feature_names()][: self.n_features]
 
     def to_bundle(self) -> Bundle:
-        """What `features` writes, and whether it hashes."""
+        """What `features` writes, whether it hashes, and the arrays."""
         part: Bundle = self.features.to_bundle()
         if self.hashed:
             part.header["hashed"] = True
+        if self.arrays.names:
+            part.header["arrays"] = (own := self.arrays.to_bundle()).header
+            part.add("arrays", own)
         return part
 
     @classmethod
     def from_bundle(cls, part: Bundle) -> Self:
         """The inverse of to_bundle."""
         hashes, learns = cls.makers()
-        return cls((hashes if _HASHED.read(part.header, "input.header")["hashed"] else learns).from_bundle(part))
+        hashed, header = _NAMED.read(part.header, "input.header").values()
+        arrays = None if header is None else TokenArrays.from_bundle(part.part("arrays", header))
+        return cls((hashes if hashed else learns).from_bundle(part), arrays)
 
 
 class TokenInput(_Named):
@@ -209,14 +219,14 @@ class TokenInput(_Named):
         """Pack; features not seen at fit are left out."""
         if not holds(sequences, "attributes"):
             return super().transform(sequences)
-        if not isinstance(self.features, FeatureDictionary):
+        if self.arrays.names or not isinstance(self.features, FeatureDictionary):
             return super().transform(sequences.dicts())
         known: PackedSequences = sequences.packed(self.features.names)
         return known
 
     def to_bundle(self) -> Bundle:
         """As of all; files of tokens say in any case whether they are hashed."""
-        part = self.features.to_bundle()
+        part = super().to_bundle()
         return Bundle({"hashed": self.hashed, **part.header}, part.arrays, part.texts)
 
 
@@ -226,6 +236,12 @@ class RowInput(_Named):
     kind = "rows"
     features: "TemplateFeaturizer | HashedTemplateFeaturizer"
     makers = staticmethod(lambda: (_hashed_templates().HashedTemplateFeaturizer, _named_templates().TemplateFeaturizer))
+
+    @property
+    def templates(self) -> "list[Template]":
+        """All templates, those of vectors first."""
+        vectors = self.arrays.vectors
+        return [*(() if vectors is None else vectors.templates), *self.features.templates]
 
 
 INPUTS: dict[str, type[NumericInput] | type[TokenInput] | type[RowInput]] = {
@@ -263,13 +279,16 @@ def choose_input(
     if template is not None:
         if not isinstance(template, str | Path | Sequence):
             raise ParameterError(f"template: expected a name, a file or a list of Template objects, got {template!r}")
-        templates = _templates().load_templates(template)
+        given = _templates().load_templates(template)
+        with_vectors = [one for one in given if any(atom.transform.startswith(_templates().VECTORS) for atom in one.atoms)]
+        templates = [one for one in given if one not in with_vectors]
+        arrays = TokenArrays((), _vectors().VectorTemplates(with_vectors)) if with_vectors else None
         if n_bits is None:
-            return RowInput(_named_templates().TemplateFeaturizer(templates, min_count)), sequences
+            return RowInput(_named_templates().TemplateFeaturizer(templates, min_count), arrays), sequences
         refuse_transitions(templates, "hashed features: leave n_bits out")
         if min_count != 1:
             raise ParameterError("min_count has no effect with n_bits: hashing keeps no counts; leave one of the two out")
-        return RowInput(_hashed_templates().HashedTemplateFeaturizer(templates, n_bits)), sequences
+        return RowInput(_hashed_templates().HashedTemplateFeaturizer(templates, n_bits), arrays), sequences
     if holds(sequences, "vocabularies"):
         raise ParameterError("a column file needs feature templates: give template='chunking', 'ner', 'pos' or a file")
     if isinstance(sequences, PackedSequences) or holds(sequences, "pixels"):
@@ -281,7 +300,7 @@ def choose_input(
     if listed and _is_matrix(listed[0]):
         return _numeric(min_count, n_bits), listed
     _warn_of_columns(listed)
-    return tokens, listed
+    return TokenInput(tokens.features, TokenArrays(array_keys(listed))), listed
 
 
 def _warn_of_columns(listed: list[Any]) -> None:

@@ -32,7 +32,7 @@ from structpred.models.explanations import (
 from structpred.models.signs import NameTable
 from structpred.text.tables import columns, cut
 
-_KIND = re.compile(r"[^=:]*")
+_KIND = re.compile(r"[^=:]*?(?=\[\d+\]$|[=:]|$)")  # columns of an array are of one kind
 _MOST_KINDS = 100
 Weights = npt.NDArray[Any]
 
@@ -141,7 +141,7 @@ def _step_names(input_: Input, labels: Sequence[Any]) -> list[str]:
     """The rows of features of transitions: each behind each label."""
     if not isinstance(input_, RowInput) or not n_transitions(input_):
         return []
-    return [f"{name} after {label}" for name in input_.features.feature_names()[input_.n_features :] for label in labels]
+    return [f"{name} after {label}" for name in input_.features.feature_names()[-n_transitions(input_) :] for label in labels]
 
 
 def _code(classes: list[Any], label: Any) -> int:

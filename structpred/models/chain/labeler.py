@@ -49,8 +49,8 @@ class ChainLabeler(StructuredEstimator, PhraseProbabilities):
     Minimises  1/2 |w|^2 + C sum_i s_i max_y [loss(y_i, y) + <w, phi(x_i, y) - phi(x_i, y_i)>]  (the structural SVM); with the log
     loss it is a conditional random field.
 
-    X is a list of sequences: 2-d arrays or sparse matrices, lists of feature dicts or of feature strings, or, with a
-    template, lists of rows; or a packed or read corpus. y is a list of label sequences, all strings or all whole numbers.
+    X is a list of sequences: 2-d arrays, sparse matrices, lists of feature dicts (1-d arrays in them are standardised) or feature
+    strings, or, with a template, of rows; or a packed or read corpus. y is a list of label sequences, strings or whole numbers.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ class ChainLabeler(StructuredEstimator, PhraseProbabilities):
         input_ = cls._input_of(saved["kind"], bundle.part("input", saved["header"]))
         model = cls._with_input(input_, head, bundle.arrays)
         if isinstance(reader := getattr(input_, "inner", input_), RowInput):  # that inside one with a kernel
-            model.template = list(reader.features.templates)
+            model.template = reader.templates
         if (rules := rules_inside(model.constraints, model.coding_)) is not None:
             rules.tables(head["classes"])  # a scheme must know the labels
         return model
@@ -205,16 +205,16 @@ class ChainLabeler(StructuredEstimator, PhraseProbabilities):
         return found
 
     def _drop_groups(self, names: Collection[str]) -> None:
-        """Take out the templates of these groups; features that are hashed stay."""
+        """Take out the templates of these groups; features that are hashed, and arrays, stay."""
         input_ = self.input_
         if not isinstance(input_, RowInput) or not isinstance(input_.features, _templates().TemplateFeaturizer):
             return
-        dropped = [name for name in input_.features.group_names if name in names]
+        dropped, first = [name for name in input_.features.group_names if name in names], sum(input_.arrays.widths)
         featurizer, left = input_.features.without(dropped)
         table: npt.NDArray[Any] = self.coef_.reshape(-1, padded(len(self.classes_)))
-        self.coef_ = np.concatenate((table[left], table[input_.n_features :])).ravel()
-        self.input_, self.n_features_in_ = RowInput(featurizer), featurizer.n_features
-        self.template = list(featurizer.templates)
+        self.coef_ = np.concatenate((table[:first], table[first + left], table[input_.n_features :])).ravel()
+        self.input_ = RowInput(featurizer, input_.arrays)
+        self.n_features_in_, self.template = self.input_.n_features, self.input_.templates
         _groups().keep_groups(self, np.array([name not in dropped for name in self.group_names_]))
 
     def _choose_input(self, X: Any) -> tuple[Input, Any]:

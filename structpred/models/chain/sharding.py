@@ -155,9 +155,10 @@ def encoder_of_shards(labels: Sequence[Sequence[Any]], classes: Sequence[Any] | 
 
 def _input_for(model: Any, X: Any) -> tuple[Input, Any]:
     refuse_transitions([] if model.template is None else load_templates(model.template), "shards")
-    if model.template is not None and model.n_bits is None and model.min_count == 1:
-        return choose_input(X, model.template, 1, DEFAULT_BITS)
-    found: tuple[Input, Any] = model._input_for(X)
+    hashes = model.template is not None and model.n_bits is None and model.min_count == 1
+    found: tuple[Input, Any] = choose_input(X, model.template, 1, DEFAULT_BITS) if hashes else model._input_for(X)
+    if isinstance(found[0], TokenInput | RowInput) and found[0].arrays.names:
+        raise ParameterError("arrays beside strings, vec: templates: shards do not take them, as means are of all data; use fit")
     return found
 
 

@@ -35,13 +35,13 @@ class FeatureScale(NamedTuple):
         if scale is None:
             return None
         if scale == "maxabs":
-            return cls(None, _inverse(np.max([part.largest for part in parts], axis=0)))
+            return cls(None, inverse(np.max([part.largest for part in parts], axis=0)))
         n, mean, variance, squares = *parts[0][:3], parts[0].n * parts[0].variance
         for part in parts[1:]:
             both, apart = n + part.n, part.mean - mean
             squares = squares + part.n * part.variance + apart**2 * (n * part.n / both)
             n, mean, variance = both, mean + apart * (part.n / both), squares / both
-        return cls(mean, _inverse(np.sqrt(variance)))
+        return cls(mean, inverse(np.sqrt(variance)))
 
     def applied(self, rows: Any) -> Any:
         """The scaled rows, CSR."""
@@ -101,5 +101,6 @@ def _check_dense(rows: Any) -> None:
     check_fits(24 * n * d, f"{n:,} rows of {d:,} standardised features (scale='maxabs' keeps their zeros)")
 
 
-def _inverse(sizes: Floats) -> Floats:
+def inverse(sizes: Floats) -> Floats:
+    """One over each size; 1 where a feature is constant."""
     return np.where(sizes > _TINY, 1.0 / np.maximum(sizes, _TINY), 1.0)
