@@ -99,7 +99,8 @@ def train_form(watch: Stopwatch, train_file: str, form: str, trainer: str, limit
     from structpred.io import read_columns
     from structpred.models import ChainLabeler
 
-    corpus, rng = read_columns(train_file).take(0, limit or 10**6), np.random.default_rng(0)
+    corpus, rng = read_columns(train_file), np.random.default_rng(0)
+    corpus = corpus if limit is None else corpus.take(0, limit)
     vectors = rng.normal(size=(len(corpus.vocabularies[0]), 100))
     arrays = np.split(vectors[corpus.codes[:, 0]], corpus.offsets[1:-1])
     X: list[Any] = arrays

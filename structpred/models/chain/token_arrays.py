@@ -56,23 +56,22 @@ class TokenArrays:
 
     def beside(self, strings: PackedSequences, parts: "Sequence[Part]") -> PackedSequences:
         """Packed features behind the columns of the arrays of the same tokens; a token that has none has no entries there."""
-        from scipy import sparse
-
         if self.scale.shift is None:
             return strings
-        blocks, starts = [], ends_of(np.array(self.widths))
-        for (values, known), a, b in zip(parts, starts, starts[1:], strict=False):
-            scaled = np.subtract(values, self.scale.shift[a:b], dtype=np.float64, out=np.empty_like(values), casting="same_kind")
-            np.multiply(scaled, self.scale.factor[a:b], dtype=np.float64, out=scaled, casting="same_kind")
-            columns = np.tile(np.arange(b - a, dtype=np.int32), len(values))
-            blocks.append(sparse.csr_array((scaled.ravel(), columns, ends_of(known * (b - a))), (len(known), b - a)))
-        shape = strings.n_tokens, strings.n_features
-        blocks.append(sparse.csr_array((strings.values, strings.indices, strings.indptr), shape))
-        joined, (groups, names) = sparse.hstack(blocks, format="csr"), strings.blocks
+        starts, lengths = ends_of(np.array(self.widths)).tolist(), np.diff(strings.indptr)
+        counts = [known * width for (_, known), width in zip(parts, self.widths, strict=True)]
+        indptr = ends_of(np.sum([*counts, lengths], axis=0))
+        indices, data, at = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], np.float32), indptr[:-1].copy()
+        for (values, known), count, a, b in zip(parts, counts, starts, starts[1:], strict=False):
+            places = at[known][:, None] + np.arange(b - a)
+            indices[places], scaled = np.arange(a, b), values - self.scale.shift[a:b]
+            data[places] = np.multiply(scaled, self.scale.factor[a:b], out=scaled)
+            at += count
+        places = np.repeat(at - strings.indptr[:-1], lengths) + np.arange(len(strings.indices))
+        indices[places], data[places] = strings.indices + starts[-1], strings.values
+        groups, names = strings.blocks
         named = np.append(starts[:-1], groups + starts[-1]), (*self.names, *names), strings.n_transitions
-        return PackedSequences(
-            joined.indptr.astype(np.int64), joined.indices, joined.data, strings.offsets, joined.shape[1], *named
-        )
+        return PackedSequences(indptr, indices, data, strings.offsets, starts[-1] + strings.n_features, *named)
 
     def to_bundle(self) -> Bundle:
         """The fitted state for a model file."""
