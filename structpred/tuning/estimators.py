@@ -143,7 +143,7 @@ class EstimatorWork:
 def held_out(data: tuple[Any, ...], out: Integers) -> tuple[tuple[Any, ...], Any]:
     """What is left without the samples of these numbers, and these, as `fit` takes both; data: (X, y), or what holds both."""
     kept = np.delete(np.arange(len(data[-1])), out)
-    train, dev = (tuple(_picked(one, part) for one in data) for part in (kept, out))
+    train, dev = (tuple(select_sequences(one, part) for one in data) for part in (kept, out))
     if isinstance(dev[0], Treebank):
         return train, dev[0]
     return train, (dev[0].X, dev[0].Y) if isinstance(dev[0], MultiLabelData) else (*dev, None)[:2]
@@ -152,11 +152,3 @@ def held_out(data: tuple[Any, ...], out: Integers) -> tuple[tuple[Any, ...], Any
 def scores_of(model: Any) -> list[float]:
     """The score on held-out data after each pass, of an estimator that was fitted with dev."""
     return [row["dev_score"] for row in model.history_ if row["dev_score"] is not None]
-
-
-def _picked(values: Any, numbers: Integers) -> Any:
-    if hasattr(values, "shape"):
-        return values[numbers]
-    if isinstance(values, Treebank | MultiLabelData):
-        return values.take(numbers)
-    return select_sequences(values, numbers.tolist())

@@ -3,20 +3,19 @@
 import hashlib
 import logging
 import math
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from structpred.errors import ConvergenceError
 from structpred.runtime.threads import checked_jobs
 from structpred.storage import strict_json
 from structpred.trainers.running.checkpoints import remove_checkpoint
-from structpred.tuning.folder import Folder, Known, opened
 from structpred.tuning.halving import Rung, Setting, Trial, Tuned, described, plain
-from structpred.tuning.workers import Job, Work, Workers
+from structpred.tuning.runs import Folder, Job, Known, Work, Workers, opened
 
 log = logging.getLogger("structpred.tuning")
 
@@ -64,13 +63,18 @@ class Search:
         Raises ConvergenceError where every setting fails, CheckpointError for the folder of another search.
         """
         processes = min(checked_jobs(n_jobs), len(self.settings) * self.n_folds)
-        with _folder_of(folder, self._fingerprint()) as state, Workers(self.work, processes) as workers:
+        with ExitStack() as stack:
+            if folder is None:
+                folder = Path(stack.enter_context(TemporaryDirectory(prefix="structpred-tune-"))) / "run"
+            state = stack.enter_context(opened(folder, self._fingerprint()))
+            workers = stack.enter_context(Workers(self.work, processes))
             alive: Sequence[int] = range(len(self.settings))
             for rung in self.rungs:
                 self._train(state, alive, rung, workers)
                 left = self._best(state, alive, rung)
                 if not left:
-                    raise ConvergenceError(f"training failed with all settings left, first {self._failure(state, alive[0])}")
+                    first = self._tuned(state).trials[alive[0]]
+                    raise ConvergenceError(f"training failed with all settings left, first {first.name}: {first.error}")
                 for i in set(range(len(self.settings))) - set(left if rung != self.rungs[-1] else []):
                     self._forget(state, i)
                 alive = left
@@ -126,10 +130,6 @@ class Search:
         for fold in range(self.n_folds):
             remove_checkpoint(state.checkpoint(i, fold))
 
-    def _failure(self, state: Folder, i: int) -> str:
-        error = next(one.error for fold in range(self.n_folds) if (one := state.known[i, fold]).error is not None)
-        return f"{described(self.settings[i])}: {error}"
-
     def _tuned(self, state: Folder) -> Tuned:
         trials = []
         for i, setting in enumerate(self.settings):
@@ -148,14 +148,3 @@ class Search:
 def _is_known(state: Folder, i: int, fold: int, rung: Rung) -> bool:
     known = state.known.get((i, fold))
     return known is not None and (known.error is not None or known.passes >= rung.passes)
-
-
-@contextmanager
-def _folder_of(path: Path | None, fingerprint: str) -> Iterator[Folder]:
-    if path is not None:
-        with opened(path, fingerprint) as folder:
-            yield folder
-        return
-    temporary = tempfile.TemporaryDirectory(prefix="structpred-tune-")
-    with temporary, opened(Path(temporary.name) / "run", fingerprint) as folder:
-        yield folder
