@@ -28,6 +28,7 @@ _DATA = re.compile(r"^[ \t]*+@data\b", re.IGNORECASE | re.MULTILINE)
 # *+ gives nothing back: what does not match is refused in linear time
 _NAME = re.compile(r"""\s*+(?:'((?:[^'\\]|\\.)*+)'|"((?:[^"\\]|\\.)*+)"|([^\s{,%'"]\S*+))\s*+""")
 _VALUE = re.compile(r"""\s*+(?:'((?:[^'\\]|\\.)*+)'|"((?:[^"\\]|\\.)*+)"|([^,'"]*+))\s*+(,|$)""")
+_ITEM = re.compile(r"""((?:'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+"|[^,'"]++)*+)(,|$)""")
 _NUMBERS = ("numeric", "real", "integer")
 
 
@@ -125,17 +126,20 @@ def split_values(text: str, where: str) -> list[str]:
     >>> split_values("a, 'b,c',0", "file:1")
     ['a', 'b,c', '0']
     """
+    return _separated(_VALUE, _group, text, where)
+
+
+def _separated(pattern: re.Pattern[str], value: Callable[[re.Match[str]], str], text: str, where: str) -> list[str]:
+    """The values of the matches that make up a text, the last group of each the comma behind it."""
     if "'" not in text and '"' not in text:
-        return [value.strip() for value in text.split(",")]
-    values, at = [], 0
-    while True:
-        match = _VALUE.match(text, at)
-        if match is None:
+        return [part.strip() for part in text.split(",")]
+    values, at, comma = list[str](), 0, ","
+    while comma:
+        if (match := pattern.match(text, at)) is None:
             raise DataError(f"{where}: expected values separated by commas, quotes that close, got {quoted(text[at:])}")
-        values.append(_group(match))
-        at = match.end()
-        if match.group(4) == "":
-            return values
+        values.append(value(match))
+        at, comma = match.end(), match[pattern.groups]
+    return values
 
 
 def sparse_row(text: str, n: int, where: str) -> tuple[list[int], list[str]]:
@@ -143,8 +147,9 @@ def sparse_row(text: str, n: int, where: str) -> tuple[list[int], list[str]]:
     if not text.endswith("}"):
         raise DataError(f"{where}: expected a sparse row to end with '}}', got {quoted(text[-60:])}; is the file cut short?")
     places, values = list[int](), list[str]()
-    before, body = -1, text[1:-1].strip()
-    for item in _sparse_items(body, where) if body else []:
+    before, body = -1, text[1:-1].strip().replace("\t", " ")
+    # quoted values keep their quotes
+    for item in _separated(_ITEM, lambda match: match[1].strip(), body, where) if body else []:
         index, _, value = item.partition(" ")
         k = int(index) if index.isascii() and index.isdigit() and len(index) < 10 else -1
         if not (0 <= k < n) or not value:
@@ -155,27 +160,6 @@ def sparse_row(text: str, n: int, where: str) -> tuple[list[int], list[str]]:
         values.append(unquoted(value.strip()))
         before = k
     return places, values
-
-
-def _sparse_items(body: str, where: str) -> list[str]:
-    """The 'index value' items of a sparse row, single-spaced; quoted values keep their quotes."""
-    body = body.replace("\t", " ")
-    if "'" not in body and '"' not in body:
-        return [item.strip() for item in body.split(",")]
-    items, start, quote, escaped = [], 0, "", False
-    for at, c in enumerate(body):
-        if escaped or (quote and c == "\\"):
-            escaped = not escaped
-        elif quote:
-            quote = "" if c == quote else quote
-        elif c in "'\"":
-            quote = c
-        elif c == ",":
-            items.append(body[start:at].strip())
-            start = at + 1
-    if quote:
-        raise DataError(f"{where}: expected quotes that close, got {quoted(body)}")
-    return [*items, body[start:].strip()]
 
 
 @dataclass

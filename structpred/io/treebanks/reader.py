@@ -5,7 +5,7 @@ import logging
 import re
 from array import array
 from collections.abc import Iterator, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from structpred.io.opening import Source, checked_encoding
 from structpred.io.text import check_mean
 from structpred.io.treebanks.formats import Chunk, TreebankFormat, TreebankSource, open_treebank
 from structpred.io.treebanks.rules import ERROR, WORD_ID, Problem, check_sentence, cycles
-from structpred.io.treebanks.treebank import Treebank
+from structpred.io.treebanks.treebank import Sentence, Treebank
 
 log = logging.getLogger("structpred.io")
 
@@ -147,16 +147,11 @@ def _parse(
         if rows:
             sentences.append(run)
     raw, bounds = _kept(chunk.data, runs[:, 0], bad, np.array(sentences, np.int64))
-    forms, lemmas, upos, xpos, feats, labels = words.columns
+    columns: dict[str, Any] = dict(zip((*Sentence._fields, "labels"), words.columns, strict=True))
     return Treebank(
+        **columns,
         offsets=np.array(words.offsets, np.int64),
-        forms=forms,
-        lemmas=lemmas,
-        upos=upos,
-        xpos=xpos,
-        feats=feats,
         heads=np.array(words.heads, np.int64),
-        labels=labels,
         format=format,
         path=source.name,
         line_numbers=np.array(words.places, np.int64) + chunk.line,

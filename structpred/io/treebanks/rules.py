@@ -49,7 +49,7 @@ class _Row(NamedTuple):
 
 
 class _Found:
-    """The problems of one sentence so far."""
+    """The problems of one sentence, or of a file, so far."""
 
     def __init__(self, path: str, line: int, sentence: int) -> None:
         self.path, self.line, self.sentence = path, line, sentence
@@ -294,69 +294,53 @@ def validate_treebank(source: Source, format: TreebankFormat | None = None, *, e
     ['<stream>:1: word 1 is its own head']
     """
     with open_treebank(source, encoding) as opened:
-        checker = _Checker(opened, format or opened.format())
-        checker.run()
-    checker.problems.sort(key=lambda problem: problem.line)
-    return checker.problems
+        found = _Found(opened.name, 1, 0)
+        _check_file(opened, format or opened.format(), found)
+    found.problems.sort(key=lambda problem: problem.line)
+    return found.problems
 
 
-class _Checker:
-    """The run of lines that is being read, and what was found so far."""
+def _check_file(source: TreebankSource, format: TreebankFormat, found: _Found) -> None:
+    """Read to the end."""
+    block: list[str] = []  # the run of lines that is being read
+    end, mixed, number, size, row, sentences = b"", False, 0, 0, b"", 0
 
-    def __init__(self, source: TreebankSource, format: TreebankFormat) -> None:
-        self.source, self.format = source, format
-        self.problems: list[Problem] = []
-        self.block: list[str] = []
-        self.sentences = 0
-        if source.bom:
-            self._warn(1, "bom", "the file begins with a byte order mark")
+    def close(after: int) -> bool:
+        """The run of lines ends before the line number `after`; whether it is a sentence."""
+        first = after - len(block)
+        if comments_only := format.comments and all(line.startswith("#") for line in block):
+            found.warn(first - 1, "comment", "comments without a sentence")
+        found.problems += check_sentence(block, first, 0 if comments_only else sentences + 1, format, source.name)
+        block.clear()
+        return not comments_only
 
-    def run(self) -> None:
-        """Read to the end."""
-        end, mixed, number, size, row = b"", False, 0, 0, b""
-        blank = True  # the line before
-        for number, row in enumerate(self.source.lines(), 1):
-            size += len(row)
-            if len(self.problems) > max(_MANY, size // _BYTES):
-                first = min(self.problems, key=lambda problem: problem.line)
-                raise DataError(
-                    f"{self.source.name}: expected a treebank, got {len(self.problems):,} problems before line {number:,}; the "
-                    f"first: line {first.line}: {first.message}"
-                )
-            found = b"\r\n" if row.endswith(b"\r\n") else b"\n" if row.endswith(b"\n") else end
-            if end and found != end and not mixed:
-                mixed = True
-                was = "CR LF" if found == b"\n" else "LF"
-                self._warn(number, "line-ends", f"a different line ending: before it was {was}")
-            end = end or found
-            text = row.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8", "surrogateescape")
-            if text:
-                self.block.append(text)
-            elif blank:
-                self._warn(number, "blank", "an extra empty line: exactly one follows each sentence")
-            else:
-                self._close(number)
-            blank = not text
-        if not blank:
-            self._close(number + 1)
-            missing = "an empty line after the last sentence" if row.endswith(b"\n") else "a line end and an empty line"
-            self._warn(number, "end", f"expected {missing}, got the end of the file")
-        if not self.sentences:
-            got = "only comments or blank lines" if number else "an empty file"
-            message = f"expected at least one sentence, got {got}"
-            self.problems.append(Problem(self.source.name, 0, 0, ERROR, "empty", message))
-
-    def _close(self, after: int) -> None:
-        """The run of lines ends before the line number `after`."""
-        first = after - len(self.block)
-        comments_only = self.format.comments and all(line.startswith("#") for line in self.block)
-        if comments_only:
-            self._warn(first, "comment", "comments without a sentence")
+    if source.bom:
+        found.warn(0, "bom", "the file begins with a byte order mark")
+    for number, row in enumerate(source.lines(), 1):
+        size += len(row)
+        if len(found.problems) > max(_MANY, size // _BYTES):
+            first = min(found.problems, key=lambda problem: problem.line)
+            raise DataError(
+                f"{source.name}: expected a treebank, got {len(found.problems):,} problems before line {number:,}; the first: "
+                f"line {first.line}: {first.message}"
+            )
+        ending = b"\r\n" if row.endswith(b"\r\n") else b"\n" if row.endswith(b"\n") else end
+        if end and ending != end and not mixed:
+            mixed = True
+            was = "CR LF" if ending == b"\n" else "LF"
+            found.warn(number - 1, "line-ends", f"a different line ending: before it was {was}")
+        end = end or ending
+        text = row.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8", "surrogateescape")
+        if text:
+            block.append(text)
+        elif block:
+            sentences += close(number)
         else:
-            self.sentences += 1
-        number = 0 if comments_only else self.sentences
-        self.problems += check_sentence(self.block, first, number, self.format, self.source.name)
-        self.block = []
-
-    def _warn(self, line: int, kind: str, message: str) -> None:
-        self.problems.append(Problem(self.source.name, line, 0, WARNING, kind, message))
+            found.warn(number - 1, "blank", "an extra empty line: exactly one follows each sentence")
+    if block:
+        sentences += close(number + 1)
+        missing = "an empty line after the last sentence" if row.endswith(b"\n") else "a line end and an empty line"
+        found.warn(number - 1, "end", f"expected {missing}, got the end of the file")
+    if not sentences:
+        got = "only comments or blank lines" if number else "an empty file"
+        found.error(-1, "empty", f"expected at least one sentence, got {got}")
