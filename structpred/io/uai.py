@@ -18,7 +18,8 @@ from structpred.core.types import Floats
 from structpred.errors import DataError
 from structpred.io._uai_tokens import Tokens
 from structpred.io.on_demand import Scopes, Tables
-from structpred.io.text import PathLike, quoted, read_bytes, source_name
+from structpred.io.opening import Source
+from structpred.io.text import quoted, read_bytes, stream_name
 from structpred.runtime.memory import check_fits
 
 KINDS = ("MARKOV", "BAYES")
@@ -179,8 +180,8 @@ def _sliced(factor: int, scope: tuple[int, ...], table: Floats, known: Mapping[i
     return rest, logs
 
 
-def read_uai(path: PathLike) -> UaiModel:
-    """Read a model; plain or gzip, ``-`` is standard input. Raises DataError with the file, the line and the place in it.
+def read_uai(path: Source) -> UaiModel:
+    """Read a model: plain or gzip, ``-`` for standard input, or an open binary file. Raises DataError with file, line and place.
 
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -190,12 +191,7 @@ def read_uai(path: PathLike) -> UaiModel:
     >>> model.tables[0].tolist(), round(model.score([1, 2]), 6)
     ([[1.0, 1.0, 2.0], [3.0, 5.0, 8.0]], 2.079442)
     """
-    return parse_uai(read_bytes(path), source_name(path))
-
-
-def parse_uai(data: bytes, name: str = "<bytes>") -> UaiModel:
-    """A model from the bytes of a file; `name` is used in messages. Raises DataError as `read_uai`."""
-    tokens = Tokens(data, name)
+    tokens = Tokens(read_bytes(path), stream_name(path))
     kind = tokens.word("MARKOV or BAYES, the kind of the network").upper()
     if kind not in KINDS:
         tokens.fail(0, f"expected MARKOV or BAYES, the kind of the network, got {quoted(kind)}")
@@ -225,17 +221,12 @@ def _table(tokens: Tokens, factor: int, shape: tuple[int, ...]) -> Floats:
     return tokens.numbers(size, f"table {factor}")
 
 
-def read_uai_evidence(path: PathLike) -> dict[int, int]:
+def read_uai_evidence(path: Source) -> dict[int, int]:
     """Read an evidence file, ``k variable state variable state ...``: {variable: state}. Raises DataError with the place.
 
     The older form with the number of samples in front is read where that number is 1.
     """
-    return parse_uai_evidence(read_bytes(path), source_name(path))
-
-
-def parse_uai_evidence(data: bytes, name: str = "<bytes>") -> dict[int, int]:
-    """Evidence from the bytes of a file."""
-    tokens = Tokens(data, name)
+    tokens = Tokens(read_bytes(path), stream_name(path))
     if len(tokens) % 2 == 0 and len(tokens):  # one number more than k and k pairs
         tokens.whole("the number of samples, of which one can be read,", low=1, high=1)
     found: dict[int, int] = {}

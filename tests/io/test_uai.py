@@ -9,11 +9,10 @@ import pytest
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.errors import DataError
+from structpred.io.text import HeldBytes
 from structpred.io.uai import (
     UaiModel,
     format_uai,
-    parse_uai,
-    parse_uai_evidence,
     read_uai,
     read_uai_evidence,
 )
@@ -48,7 +47,7 @@ EXAMPLE = b"""MARKOV
 
 def test_tables_are_read_in_their_order() -> None:
     """The last variable of a scope runs fastest; scopes keep the order of the file."""
-    model = parse_uai(EXAMPLE)
+    model = read_uai(HeldBytes(EXAMPLE, "x"))
     assert (model.kind, model.n_states) == ("MARKOV", (2, 3, 2))
     assert model.scopes == ((0,), (0, 1), (2, 1), (1, 0), (), (1,))
     assert model.tables[1].tolist() == [[1, 2, 3], [4, 5, 6]]
@@ -57,7 +56,7 @@ def test_tables_are_read_in_their_order() -> None:
 
 def test_the_pairwise_problem_scores_as_the_model() -> None:
     """Tables are added up on nodes and edges; every assignment has the score of the model, -1e30 for zero entries."""
-    model = parse_uai(EXAMPLE)
+    model = read_uai(HeldBytes(EXAMPLE, "x"))
     problem = model.pairwise()
     assert problem.shape == (3, 3, 0, 1, 1, 2)
     assert problem.constant == pytest.approx(np.log(7.0))
@@ -72,7 +71,7 @@ def test_the_pairwise_problem_scores_as_the_model() -> None:
 
 def test_evidence_takes_variables_out_of_factors() -> None:
     """A known variable keeps one state, its edges go, and the scores of what is left stay."""
-    model = parse_uai(EXAMPLE)
+    model = read_uai(HeldBytes(EXAMPLE, "x"))
     problem = model.pairwise({1: 1})
     assert problem.shape == (3, 3)
     for labels in product(range(2), (1,), range(2)):
@@ -82,7 +81,7 @@ def test_evidence_takes_variables_out_of_factors() -> None:
 
 def test_factors_of_known_variables_that_are_zero_leave_nothing() -> None:
     """Evidence that contradicts a factor forbids every output."""
-    problem = parse_uai(b"MARKOV 2 2 2 1 2 0 1 4 0 1 1 1").pairwise({0: 0, 1: 0})
+    problem = read_uai(HeldBytes(b"MARKOV 2 2 2 1 2 0 1 4 0 1 1 1", "x")).pairwise({0: 0, 1: 0})
     assert all(problem.score(labels) <= 0.5 * FORBIDDEN for labels in product(range(2), repeat=2))
     assert problem.constant == 0.0
 
@@ -117,8 +116,8 @@ def test_writing_and_reading_gives_the_same_model(tmp_path: Path) -> None:
     assert (again.kind, again.n_states, again.scopes) == (model.kind, model.n_states, model.scopes)
     for a, b in zip(model.tables, again.tables, strict=True):
         np.testing.assert_array_equal(a, b)
-    problem = parse_uai(EXAMPLE).pairwise()
-    written = parse_uai(format_uai(UaiModel.of(problem.shape, problem.scores)).encode()).pairwise()
+    problem = read_uai(HeldBytes(EXAMPLE, "x")).pairwise()
+    written = read_uai(HeldBytes(format_uai(UaiModel.of(problem.shape, problem.scores)).encode(), "x")).pairwise()
     assert written.shape == problem.shape
     np.testing.assert_allclose(written.scores, problem.scores, atol=1e-12)
 
@@ -135,9 +134,9 @@ def test_evidence_files(tmp_path: Path) -> None:
     path = tmp_path / "a.evid"
     path.write_text("2 0 1\n5 0\n")
     assert read_uai_evidence(path) == {0: 1, 5: 0}
-    assert parse_uai_evidence(b"1\n1 3 2") == {3: 2}
-    assert parse_uai_evidence(b"0") == {}
-    assert parse_uai_evidence(b"1 0") == {}
+    assert read_uai_evidence(HeldBytes(b"1\n1 3 2", "x")) == {3: 2}
+    assert read_uai_evidence(HeldBytes(b"0", "x")) == {}
+    assert read_uai_evidence(HeldBytes(b"1 0", "x")) == {}
 
 
 @pytest.mark.parametrize(
@@ -167,7 +166,7 @@ def test_evidence_files(tmp_path: Path) -> None:
 def test_errors_say_where_and_what(data: bytes, words: str) -> None:
     """DataError with the file, the line, the token in it, what was expected and what came."""
     with pytest.raises(DataError, match=words):
-        parse_uai(data, "x")
+        read_uai(HeldBytes(data, "x"))
 
 
 @pytest.mark.parametrize(
@@ -183,7 +182,7 @@ def test_errors_say_where_and_what(data: bytes, words: str) -> None:
 def test_evidence_errors(data: bytes, words: str) -> None:
     """DataError with the place, for evidence files too."""
     with pytest.raises(DataError, match=words):
-        parse_uai_evidence(data, "x")
+        read_uai_evidence(HeldBytes(data, "x"))
 
 
 @pytest.mark.parametrize(
@@ -192,16 +191,16 @@ def test_evidence_errors(data: bytes, words: str) -> None:
 def test_evidence_must_fit_the_model(evidence: dict[int, int], words: str) -> None:
     """Missing variables and states are named."""
     with pytest.raises(DataError, match=words):
-        parse_uai(EXAMPLE).pairwise(evidence)
+        read_uai(HeldBytes(EXAMPLE, "x")).pairwise(evidence)
 
 
 def test_a_few_bytes_do_not_fill_the_memory() -> None:
     """A variable of 10^14 states costs nothing until it is asked for, and is refused then, with the size."""
-    model = parse_uai(b"MARKOV 2 99999999999999 2 0")
+    model = read_uai(HeldBytes(b"MARKOV 2 99999999999999 2 0", "x"))
     with pytest.raises(DataError, match="199,999,999,999,998 parts"):
         model.pairwise()
     with pytest.raises(DataError, match="at least one variable"):
-        parse_uai(b"MARKOV 0 0").pairwise()
+        read_uai(HeldBytes(b"MARKOV 0 0", "x")).pairwise()
 
 
 def test_a_missing_file_and_a_damaged_archive(tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ from hostile_readers import FUZZ
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.errors import DataError
-from structpred.io.uai import format_uai, parse_uai, parse_uai_evidence
+from structpred.io.text import HeldBytes
+from structpred.io.uai import format_uai, read_uai, read_uai_evidence
 
 _SEEDS = [
     b"MARKOV\n3\n2 3 2\n4\n1 0\n2 0 1\n2 2 1\n0\n\n2\n0.5 2\n6\n1 2 3 4 5 6\n6\n1 1 0 2 2 2\n1\n7\n",
@@ -66,16 +67,16 @@ def _any_bytes(rng: random.Random, data: bytes) -> bytes:
 def _check(data: bytes) -> int:
     """1 if a model was read. Anything but DataError is an error."""
     try:
-        evidence = parse_uai_evidence(data)
+        evidence = read_uai_evidence(HeldBytes(data, "<bytes>"))
     except DataError:
         evidence = {}
     try:
-        model = parse_uai(data)
+        model = read_uai(HeldBytes(data, "<bytes>"))
     except DataError as error:
         if not str(error).startswith("<bytes>:"):
             raise
         return 0
-    again = parse_uai(format_uai(model).encode())
+    again = read_uai(HeldBytes(format_uai(model).encode(), "again"))
     assert (again.n_states, again.scopes) == (model.n_states, model.scopes)
     assert all(np.array_equal(a, b) for a, b in zip(model.tables, again.tables, strict=True))
     if sum(model.n_states) > 1000:
