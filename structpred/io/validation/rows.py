@@ -2,13 +2,13 @@
 
 import re
 from array import array
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from structpred.io import crfsuite, ocr
+from structpred.io.string_codes import StringCodes
 
 _PIECE = 1 << 16
 
@@ -84,8 +84,7 @@ class LabelCodes:
         self._forget()
 
     def _forget(self) -> None:
-        self._codes, self._numbers = array("i"), defaultdict[str, int]()
-        self._numbers.default_factory = self._numbers.__len__
+        self._codes, self._numbers = array("i"), StringCodes()
 
     @property
     def names(self) -> list[str]:
