@@ -1,6 +1,6 @@
 """How sure a score is: bootstrap intervals over sequences, and a paired comparison of two systems on the same data."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +12,7 @@ from structpred.evaluation.coding import Coded, Sequences, encode, sums
 from structpred.evaluation.parsing import ParsingScores
 
 Metric = Callable[[Floats], Floats]
+Metrics = Mapping[str, Metric]
 BLOCK = 4_000_000  # numbers drawn at once; bounds the memory at some 32 MB
 _RIGHT, _TOKENS, _WHOLE, _SEQUENCES, _CORRECT, _GOLD, _PREDICTED = range(7)
 
@@ -50,7 +51,7 @@ def _ratio(above: Floats, below: Floats) -> Floats:
     return np.divide(above, below, out=np.zeros_like(above), where=below > 0)
 
 
-METRICS: dict[str, Metric] = {
+METRICS: Metrics = {
     "token_accuracy": lambda s: _ratio(s[:, _RIGHT], s[:, _TOKENS]),
     "sequence_accuracy": lambda s: _ratio(s[:, _WHOLE], s[:, _SEQUENCES]),
     "precision": lambda s: _ratio(s[:, _CORRECT], s[:, _PREDICTED]),
@@ -58,7 +59,7 @@ METRICS: dict[str, Metric] = {
     "f1": lambda s: _ratio(2 * s[:, _CORRECT], s[:, _GOLD] + s[:, _PREDICTED]),
 }
 # Of the columns of ParsingScores.counts.
-PARSING_METRICS: dict[str, Metric] = {
+PARSING_METRICS: Metrics = {
     "uas": lambda s: _ratio(s[:, 1], s[:, 0]),
     "las": lambda s: _ratio(s[:, 2], s[:, 0]),
     "label_accuracy": lambda s: _ratio(s[:, 3], s[:, 0]),
@@ -87,8 +88,7 @@ def bootstrap_interval(
     >>> interval.value, interval.low < 0.75 < interval.high
     (0.75, True)
     """
-    _check(metric, METRICS, confidence, n_resamples)
-    return _interval(_figures(encode(gold, predicted), scheme), metric, METRICS[metric], confidence, n_resamples, seed)
+    return _interval(_figures(encode(gold, predicted), scheme), metric, METRICS, confidence, n_resamples, seed)
 
 
 def compare_systems(
@@ -110,9 +110,8 @@ def compare_systems(
     >>> compare_systems([["a"]] * 30, [["a"]] * 30, [["a"]] * 20 + [["b"]] * 10, "token_accuracy").p_value < 0.01
     True
     """
-    _check(metric, METRICS, confidence, n_resamples)
     one, other = _figures(encode(gold, first), scheme), _figures(encode(gold, second), scheme)
-    return _compare(one, other, metric, METRICS[metric], confidence, n_resamples, seed)
+    return _compare(one, other, metric, METRICS, confidence, n_resamples, seed)
 
 
 def parsing_interval(
@@ -123,10 +122,7 @@ def parsing_interval(
     scores: from `evaluate_trees`. metric: one of PARSING_METRICS. Raises DataError for a labelled metric of trees without
     relations, ParameterError for a setting out of range.
     """
-    _check(metric, PARSING_METRICS, confidence, n_resamples)
-    _check_labelled(metric, scores)
-    figures = scores.counts.astype(np.float64)
-    return _interval(figures, metric, PARSING_METRICS[metric], confidence, n_resamples, seed)
+    return _interval(_labelled(scores, metric), metric, PARSING_METRICS, confidence, n_resamples, seed)
 
 
 def compare_parsers(
@@ -143,7 +139,6 @@ def compare_parsers(
     first, second: from `evaluate_trees` on the same gold trees. metric: one of PARSING_METRICS. Raises DataError if rules
     or sentences differ or the metric needs relations that are not there, ParameterError for a setting out of range.
     """
-    _check(metric, PARSING_METRICS, confidence, n_resamples)
     if first.rules != second.rules:
         raise DataError(f"expected two results under the same rules, got {first.rules} and {second.rules}")
     if not np.array_equal(first.counts[:, 0], second.counts[:, 0]):  # the first column counts the scored words
@@ -151,21 +146,21 @@ def compare_parsers(
             f"expected two results on the same sentences, got {first.n_sentences} sentences with {first.n_scored} scored words "
             f"and {second.n_sentences} with {second.n_scored}, or in another order"
         )
-    for scores in (first, second):
-        _check_labelled(metric, scores)
-    one, other = (scores.counts.astype(np.float64) for scores in (first, second))
-    return _compare(one, other, metric, PARSING_METRICS[metric], confidence, n_resamples, seed)
+    one, other = (_labelled(scores, metric) for scores in (first, second))
+    return _compare(one, other, metric, PARSING_METRICS, confidence, n_resamples, seed)
 
 
-def _interval(figures: Floats, metric: str, score: Metric, confidence: float, n_resamples: int, seed: int) -> Interval:
+def _interval(figures: Floats, metric: str, metrics: Metrics, confidence: float, n_resamples: int, seed: int) -> Interval:
+    score = _checked(metric, metrics, confidence, n_resamples)
     draws = score(_resample(figures, n_resamples, np.random.default_rng(seed)))
     low, high = np.quantile(draws, [(1 - confidence) / 2, (1 + confidence) / 2])
     return Interval(metric, float(score(figures.sum(0, keepdims=True))[0]), float(low), float(high), confidence)
 
 
 def _compare(
-    one: Floats, other: Floats, metric: str, score: Metric, confidence: float, n_resamples: int, seed: int
+    one: Floats, other: Floats, metric: str, metrics: Metrics, confidence: float, n_resamples: int, seed: int
 ) -> Comparison:
+    score = _checked(metric, metrics, confidence, n_resamples)
     width = one.shape[1]
     rng = np.random.default_rng(seed)
     draws = _resample(np.hstack((one, other)), n_resamples, rng)
@@ -179,18 +174,21 @@ def _compare(
     return Comparison(metric, a, b, a - b, float(low), float(high), confidence, float(p_value))
 
 
-def _check_labelled(metric: str, scores: ParsingScores) -> None:
-    if getattr(scores, metric) is None:
+def _labelled(scores: ParsingScores, metric: str) -> Floats:
+    """What each sentence adds to the counts; DataError where the metric needs relations that are not there."""
+    if getattr(scores, metric, 0.0) is None:
         raise DataError(f"{metric}: expected trees with relations on both sides, got some without")
+    return scores.counts.astype(np.float64)
 
 
-def _check(metric: str, metrics: Collection[str], confidence: float, n_resamples: int) -> None:
+def _checked(metric: str, metrics: Metrics, confidence: float, n_resamples: int) -> Metric:
     if metric not in metrics:
         raise ParameterError(f"metric: expected one of {', '.join(metrics)}, got {metric!r}")
     if not 0 < confidence < 1:
         raise ParameterError(f"confidence: expected a number between 0 and 1, got {confidence!r}")
     if n_resamples < 1:
         raise ParameterError(f"n_resamples: expected at least 1, got {n_resamples!r}")
+    return metrics[metric]
 
 
 def _figures(coded: Coded, scheme: str) -> Floats:

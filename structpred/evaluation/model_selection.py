@@ -1,6 +1,6 @@
 """Sequences in model selection, where scikit-learn expects rows of one length: picking some, scorers, cross-validation."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -16,12 +16,14 @@ from structpred.evaluation.summary import evaluate_sequences
 from structpred.evaluation.trees import UD
 from structpred.io.columns import ColumnCorpus
 from structpred.io.crfsuite import AttributeCorpus
+from structpred.io.multilabel.data import MultiLabelData
 from structpred.io.ocr import OcrWords
+from structpred.io.treebanks.treebank import Treebank
 from structpred.runtime.ranges import picked
 
 
-def select_sequences(X: Any, chosen: Sequence[int]) -> Any:
-    """The sequences with these numbers, in this order, as a corpus of the same kind; a list for any other list of sequences.
+def select_sequences(X: Any, chosen: Sequence[int] | Integers) -> Any:
+    """The samples with these numbers, in this order, as a corpus or an array of the same kind; a list for any other list.
 
     >>> corpus = ColumnCorpus.from_rows([[("a",)], [("b",), ("c",)]])
     >>> select_sequences(corpus, [1]).column(0), select_sequences(["x", "y"], [1, 0])
@@ -41,7 +43,9 @@ def select_sequences(X: Any, chosen: Sequence[int]) -> Any:
         labels = [X.labels[i] for i in numbers.tolist()]
         codes, values, lines = X.codes[entries], X.values[entries], X.lines[tokens]
         return replace(X, labels=labels, indptr=indptr, codes=codes, values=values, offsets=offsets, lines=lines)
-    return [X[i] for i in numbers.tolist()]
+    if isinstance(X, Treebank | MultiLabelData):
+        return X.take(numbers)
+    return X[numbers] if hasattr(X, "shape") else [X[i] for i in numbers.tolist()]
 
 
 #: name -> the figure of Evaluation; all are shares, larger is better
@@ -177,14 +181,8 @@ def _fold(estimator: Any, X: Any, y: Any, train: Integers, test: Integers, metho
 
     n = len(X)
     more = {
-        name: _picked(value, train) if isinstance(value, list | np.ndarray) and len(value) == n else value
+        name: select_sequences(value, train) if isinstance(value, list | np.ndarray) and len(value) == n else value
         for name, value in params.items()
     }
-    model = clone(estimator).fit(_picked(X, train), _picked(y, train), **more)
-    return list(getattr(model, method)(_picked(X, test)))
-
-
-def _picked(values: Any, numbers: Iterable[int]) -> Any:
-    if isinstance(values, np.ndarray):
-        return values[np.asarray(numbers)]
-    return [values[int(i)] for i in numbers]
+    model = clone(estimator).fit(select_sequences(X, train), select_sequences(y, train), **more)
+    return list(getattr(model, method)(select_sequences(X, test)))

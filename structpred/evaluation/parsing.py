@@ -297,6 +297,8 @@ class _Comparison:
             one, other = (np.fromiter(map(code.__getitem__, side), np.int64, n) for side in (gold.labels, predicted.labels))
             self.codes = one, other
         self.labels: Flags | None = None if self.codes is None else self.codes[0] == self.codes[1]
+        # without relations none is known to be right
+        self.both = self.heads & self.labels if self.labels is not None else np.zeros_like(self.heads)
 
     def scores(self) -> ParsingScores:
         counts = self._counts()
@@ -325,16 +327,12 @@ class _Comparison:
             counts=counts,
         )
 
-    def _both(self) -> Flags:
-        """Which words have the right head and relation; without relations none is known to be right."""
-        return self.heads & self.labels if self.labels is not None else np.zeros_like(self.heads)
-
     def _counts(self) -> Integers:
         """Per sentence: scored words, heads, heads with relation, relations; wholly right; scored at all; roots; labelled."""
         none = np.zeros_like(self.heads)
         labels = none if self.labels is None else self.labels
         roots = (self.gold.heads == 0) != (self.predicted.heads == 0)
-        rows = [self.scored & flags for flags in (~none, self.heads, self._both(), labels, roots)]
+        rows = [self.scored & flags for flags in (~none, self.heads, self.both, labels, roots)]
         words, heads, both, right, lost = (sums(row, self.gold.offsets) for row in rows)
         any_word = words > 0
         columns = [
@@ -343,7 +341,7 @@ class _Comparison:
         return np.column_stack(columns).astype(np.int64)
 
     def _attachment(self, chosen: Flags) -> Attachment:
-        heads, both = int((self.heads & chosen).sum()), int((self._both() & chosen).sum())
+        heads, both = int((self.heads & chosen).sum()), int((self.both & chosen).sum())
         labels = None if self.labels is None else int((self.labels & chosen).sum())
         return Attachment(int(chosen.sum()), heads, None if labels is None else both, labels)
 
@@ -355,7 +353,7 @@ class _Comparison:
     def _per_relation(self) -> dict[str, ArcCounts]:
         if self.codes is None:
             return {}
-        (gold, predicted), right = self.codes, self._both() & self.scored
+        (gold, predicted), right = self.codes, self.both & self.scored
         counts = tallied(self.names, gold[self.scored], predicted[self.scored], gold[right])
         return {name: ArcCounts(g, p, c, c) for name, g, p, c in counts}
 
