@@ -1,7 +1,7 @@
 """Small drawings as inline SVG, without a plotting library: curves, heat maps, and words as strips of letter images."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,8 @@ from structpred.report.figures import GREY
 from structpred.text.markup import Html, join, tag, visible
 
 _MINUS = "\N{MINUS SIGN}"
+#: (row, column) of a heat map -> the colour of the cell, a short number and a tool tip
+Look = Callable[[int, int], tuple[str, str, str]]
 _LONGEST = 24  # letters of a name beside a heat map; the tool tips have it whole
 
 
@@ -79,10 +81,9 @@ def chart(
 
 
 def heat_map(
-    rows: Sequence[str], columns: Sequence[str], colours: Sequence[Sequence[str]], numbers: Sequence[Sequence[str]],
-    titles: Sequence[Sequence[str]], *, beside: str, above: str, ends: Sequence[str] = (),
-) -> Html:  # fmt: skip
-    """A table of coloured cells: names of rows and columns, a colour, a short number and a tool tip a cell.
+    rows: Sequence[str], columns: Sequence[str], look: Look, *, beside: str, above: str, ends: Sequence[str] = ()
+) -> Html:
+    """A table of coloured cells: names of rows and columns, and how each cell looks.
 
     Dark colours must come with light numbers: the colour's brightness decides. ends: a text after each row. Long names are cut.
     """
@@ -97,12 +98,11 @@ def heat_map(
         if ends:
             parts.append(label(left + len(columns) * cell + 6, top + (i + 0.5) * cell + 0.35 * size, ends[i], "start", size=size))
         for j in range(len(columns)):
-            x, y = left + j * cell, top + i * cell
-            box = tag("rect", tag("title", titles[i][j]), x=x, y=y, width=cell - 1, height=cell - 1, fill=colours[i][j])
-            parts.append(box)
-            if numbers[i][j] and cell > 20:
-                ink = "#ffffff" if brightness(colours[i][j]) < 0.55 else "#222222"
-                parts.append(label(x + cell / 2 - 0.5, y + cell / 2 + 3, numbers[i][j], "middle", size=9.0, colour=ink))
+            x, y, (colour, number, title) = left + j * cell, top + i * cell, look(i, j)
+            parts.append(tag("rect", tag("title", title), x=x, y=y, width=cell - 1, height=cell - 1, fill=colour))
+            if number and cell > 20:
+                ink = "#ffffff" if brightness(colour) < 0.55 else "#222222"
+                parts.append(label(x + cell / 2 - 0.5, y + cell / 2 + 3, number, "middle", size=9.0, colour=ink))
     turned = max((len(name) for name in columns), default=1) > 2
     for j, name in enumerate(columns):
         x = left + (j + 0.5) * cell + (0.3 * size if turned else 0)

@@ -113,11 +113,12 @@ def counts_map(
     names: Sequence[str], counts: npt.NDArray[Any], shares: npt.NDArray[Any], tip: Tip, *, power: float = 0.4, **sides: Any
 ) -> Html:
     """Counts as a heat map, coloured by shares (see `sequential`); tip: what is said of a cell. sides: as `heat_map` has them."""
-    colours = [[sequential(share, power) for share in row] for row in shares.tolist()]
-    numbers = [[brief(n) for n in row] for row in counts.tolist()]
-    cells = zip(names, counts.tolist(), shares.tolist(), strict=True)
-    titles = [[tip(label, *cell) for cell in zip(names, row, part, strict=True)] for label, row, part in cells]
-    return heat_map(names, names, colours, numbers, titles, **sides)
+
+    def look(i: int, j: int) -> tuple[str, str, str]:
+        n, share = counts[i, j].item(), shares[i, j].item()
+        return sequential(share, power), brief(n), tip(names[i], names[j], n, share)
+
+    return heat_map(names, names, look, **sides)
 
 
 def transitions(labels: Sequence[str], weights: Floats, start: Floats, stop: Floats) -> Html:
@@ -130,10 +131,13 @@ def transitions(labels: Sequence[str], weights: Floats, start: Floats, stop: Flo
     table = np.vstack([np.append(start[chosen], np.nan), np.column_stack([weights[np.ix_(chosen, chosen)], stop[chosen]])])
     scale = float(np.abs(table[np.isfinite(table)]).max(initial=0)) or 1.0
     rows, after = ["(start)", *names], [*names, "(stop)"]
-    colours = [[_transition_colour(w, scale) for w in row] for row in table.tolist()]
-    numbers = [[signed(w) for w in row] for row in table.tolist()]
-    titles = [[f"{a} \N{RIGHTWARDS ARROW} {b}: {written(table[i, j])}" for j, b in enumerate(after)] for i, a in enumerate(rows)]
-    picture = heat_map(rows, after, colours, numbers, titles, beside="label before", above="label after")
+
+    def look(i: int, j: int) -> tuple[str, str, str]:
+        w = table[i, j].item()
+        colour = "#ffffff" if np.isnan(w) else "#444444" if np.isneginf(w) else diverging(w / scale)
+        return colour, signed(w), f"{rows[i]} \N{RIGHTWARDS ARROW} {after[j]}: {written(w)}"
+
+    picture = heat_map(rows, after, look, beside="label before", above="label after")
     dark = " Dark cells are forbidden." if np.isneginf(table).any() else ""
     few = (
         "" if len(chosen) == len(labels) else f" Shown are the {len(chosen)} of {len(labels)} labels with the strongest weights."
@@ -147,12 +151,6 @@ def transitions(labels: Sequence[str], weights: Floats, start: Floats, stop: Flo
         tag("p", f"Blue raises the score of a sequence, red lowers it.{dark}{few}", class_="note"),
         beside(scrolling(picture, "transition weights"), titled("Strongest", strongest)),
     )
-
-
-def _transition_colour(weight: float, scale: float) -> str:
-    if np.isnan(weight):
-        return "#ffffff"
-    return "#444444" if np.isneginf(weight) else diverging(weight / scale)
 
 
 def weights(tables: "Sequence[Weights]") -> Html:
