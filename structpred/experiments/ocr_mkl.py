@@ -3,7 +3,7 @@
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -61,7 +61,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """All models. folds: how many runs; letters, tested: of the first one. cpu_seconds: of all runs. quick: on few words."""
+    """All models. folds: how many runs; letters, tested: of the first one. cpu_seconds: of all runs."""
 
     folds: int
     letters: int
@@ -69,7 +69,6 @@ class Table:
     epochs: int
     rows: Sequence[Row]
     cpu_seconds: float
-    quick: bool = False
 
 
 #: a claim of the paper: what is compared with the best of what, and by how many points it is better in the paper's table
@@ -110,9 +109,7 @@ class OcrKernels(Experiment):
         folds = [wanted.kept(f"fold-{k}", FoldRuns, partial(one, k)) for k in range(n_folds)]
         rows = [_row([done.runs[j] for done in folds]) for j in range(len(folds[0].runs))]
         seconds = sum(done.cpu_seconds for done in folds)
-        if wanted.quick:
-            rows = [replace(row, paper=None) for row in rows]
-        return Table(n_folds, folds[0].letters, folds[0].tested, plan.epochs, rows, seconds, wanted.quick)
+        return Table(n_folds, folds[0].letters, folds[0].tested, plan.epochs, rows, seconds)
 
     def text(self, figures: Table) -> str:
         """One line a model, the paper's figures on the right."""

@@ -1,6 +1,5 @@
 """Data of the experiments on learning that is not convex: real sets, simulators, and random partitions."""
 
-import gzip
 import zipfile
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -12,6 +11,7 @@ import numpy.typing as npt
 from structpred.core.types import Floats, Integers
 from structpred.errors import DataError
 from structpred.experiments.experiment import data_file
+from structpred.io.ocr import read_ocr
 
 #: standard deviation of the noise of two moons, and of the spirals; the turns of a spiral
 MOON_NOISE, SPIRAL_NOISE, TURNS = 0.08, 0.1, 1.25
@@ -101,17 +101,10 @@ def digits(folder: Path, n: int = 0) -> Points:
 
 def letters(folder: Path, n: int = 0) -> Points:
     """The first 1,500 images of nine letters, the most frequent of handwritten words; groups: by turns in the alphabet."""
-    path = data_file(folder / "ocr_letters", "letter.data")
-    chosen, rows, y = sorted("eainortls"), [], []
-    with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as lines:
-        for line in lines:
-            cells = line.split()
-            if cells[1] in chosen:
-                rows.append([float(cell) for cell in cells[6:]])
-                y.append(chosen.index(cells[1]) % 2)
-            if len(rows) == 1_500:
-                break
-    return Points(scaled(np.array(rows)), np.array(y), (5, 4))
+    words, chosen = read_ocr(data_file(folder / "ocr_letters", "letter.data")), sorted("eainortls")
+    letters = np.array([letter for word in words.letters for letter in word])
+    rows = np.flatnonzero(np.isin(letters, chosen))[:1_500]
+    return Points(scaled(words.pixels[rows].astype(np.float64)), np.searchsorted(chosen, letters[rows]) % 2, (5, 4))
 
 
 def vowel(folder: Path, n: int = 0) -> Points:
