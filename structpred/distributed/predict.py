@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from io import BytesIO
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import structpred
 from structpred.distributed.cluster import check_cluster, cluster_of, without_module
@@ -49,32 +49,18 @@ class Part(NamedTuple):
         return False
 
 
-class Journal:
-    """The complete parts by the digest of what made them: model, shard, version; a file that is as it was then is kept."""
-
-    def __init__(self, path: Path, parts: dict[str, Part]) -> None:
-        self.path, self.parts = path, parts
-
-    @classmethod
-    @contextmanager
-    def opened(cls, path: Path) -> Iterator[Self]:
-        """The journal of a run, with what an earlier run left there. ParameterError while another run writes these parts."""
-        try:
-            with exclusive(path.with_name(f"{path.name}.lock")):
-                yield cls(path, dict(_lines(path)))
-        except BlockingIOError:
-            raise ParameterError(
-                f"{path.parent}: another run writes these parts; wait until it ends, or give another output"
-            ) from None
-
-    def add(self, key: str, part: Part) -> None:
-        """Keep a part that is complete."""
-        with open(self.path, "a", encoding="utf-8") as file:
-            file.write(json.dumps([key, *part]) + "\n")
-
-    def close(self) -> None:
-        """All parts are complete: the next run is a new one."""
-        self.path.unlink(missing_ok=True)
+@contextmanager
+def _journal(path: Path) -> Iterator[dict[str, Part]]:
+    """The complete parts of an earlier run by the digest of what made them: model, shard, version; those that are as they were
+    then are kept. ParameterError while another run writes these parts.
+    """
+    try:
+        with exclusive(path.with_name(f"{path.name}.lock")):
+            yield dict(_lines(path))
+    except BlockingIOError:
+        raise ParameterError(
+            f"{path.parent}: another run writes these parts; wait until it ends, or give another output"
+        ) from None
 
 
 def _lines(path: Path) -> Iterator[tuple[str, Part]]:
@@ -206,18 +192,20 @@ def predict(model: Any, shards: Any, output: str | os.PathLike[str], client: Any
     for folder in {os.path.dirname(target) for target in targets}:
         os.makedirs(folder, exist_ok=True)
     first = Path(targets[0])
-    with Journal.opened(first.with_name(f".{first.name}.parts")) as journal, _saved(model, first) as job:
+    journal = first.with_name(f".{first.name}.parts")
+    with _journal(journal) as parts, _saved(model, first) as job:
         job = job._replace(n=len(shards))
         keys = [key_of(f"{job.digest} {k + 1 < job.n}", shard) for k, shard in enumerate(shards)]
-        left = [k for k, key in enumerate(keys) if key not in journal.parts or not journal.parts[key].is_there(targets[k])]
+        left = [k for k, key in enumerate(keys) if key not in parts or not parts[key].is_there(targets[k])]
         if len(left) < len(shards):
             log.info("%d of %d parts are there from an earlier run", len(shards) - len(left), len(shards))
         if left:
             with cluster_of(client, len(left)) as own:
                 check_cluster(own, first.parent)
                 for k, part in _completed(own, job, {k: (shards[k], targets[k]) for k in left}):
-                    journal.add(keys[k], part)
-        journal.close()
+                    with open(journal, "a", encoding="utf-8") as file:
+                        file.write(json.dumps([keys[k], *part]) + "\n")
+        journal.unlink(missing_ok=True)  # all parts are complete: the next run is a new one
     remove_leftovers(*targets)
     return [Path(target) for target in targets]
 

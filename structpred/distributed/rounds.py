@@ -261,28 +261,6 @@ class Rounds:
                 self.known = digest, float(self.round("the objective", sums.losses, n, last=sums.add_losses))
         return self.known[1]
 
-    def gradient(self, w: npt.NDArray[Any]) -> tuple[float, Floats]:
-        """sum_i p_i H_i(w), and its gradient."""
-        (value,), slope = self._sums("the gradient", sums.gradient, w)
-        return value, slope
-
-    def squares(self, w: npt.NDArray[Any]) -> Floats:
-        """sum_i p_i (dH_i / dw_j)^2 for each weight j."""
-        return self._sums("the squared gradients", sums.squares, w)[1]
-
-    def start(self) -> Floats:
-        """Random features of all data."""
-        return self._sums("the start", sums.start, np.zeros(self.dim))[1]
-
-    def plane(self, w: npt.NDArray[Any]) -> tuple[float, float, Floats]:
-        """sum_i p_i H_i(w); constant and slope of a plane that touches it there: constant - <w', slope> is nowhere above it."""
-        (value, constant), slope = self._sums("the plane", sums.plane, w)
-        return value, constant, slope
-
-    def sample_weight(self) -> Floats:
-        """Those of all instances, in the order of the shards."""
-        return np.concatenate(self.round("the sample weights", tasks.sample_weight))
-
     def pieces(self, w: npt.NDArray[Any]) -> list[dict[str, npt.NDArray[Any]]]:
         """The linear piece of each instance at w, by shard, as `sums.pieces` writes them."""
         with self._weights(w) as n:
@@ -293,7 +271,8 @@ class Rounds:
             finally:
                 self.store.remove(*names)
 
-    def _sums(self, what: str, each: Callable[..., Any], w: npt.NDArray[Any]) -> tuple[list[float], Floats]:
+    def sums(self, what: str, each: Callable[..., Any], w: npt.NDArray[Any]) -> tuple[list[float], Floats]:
+        """The numbers and the vectors of the reports each(job, k, n) of every shard, each added up; `weights.n` are w."""
         with self._weights(w) as asked, self.added(what, each, asked, last=sums.sums_of) as (numbers, n, ends):
             return numbers, self.store.read_sum(f"{n}.0", ends)
 

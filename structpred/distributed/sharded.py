@@ -12,6 +12,7 @@ from structpred.core.group_scales import Scale
 from structpred.core.sparse import SparseVector
 from structpred.core.types import Floats
 from structpred.core.weights import Vector
+from structpred.distributed import sums, tasks
 from structpred.distributed.rounds import Rounds
 from structpred.distributed.store import digest_of_common
 from structpred.distributed.tasks import Closed, Facts
@@ -37,7 +38,9 @@ class ShardedTask:
         self.dtype = np.dtype(facts[0].dtype)
         self.certified = all(one.certified and not one.partial for one in facts)
         total = running_sum(np.array([one.weight for one in facts]))
-        self.sample_weight = rounds.sample_weight() if gathers else np.array([total])
+        self.sample_weight = np.array([total])
+        if gathers:
+            self.sample_weight = np.concatenate(rounds.round("the sample weights", tasks.sample_weight))
         self.groups, self.group_names = whole.own_groups, list(whole.group_names)
         self.sizes = [one.n for one in facts]
         self._prints = [one.fingerprint for one in facts]
@@ -54,7 +57,7 @@ class ShardedTask:
 
     def random_features(self) -> Floats:
         """What a start near zero is made of, summed over the shards."""
-        return self.rounds.start()
+        return self.rounds.sums("the start", sums.start, np.zeros(self.dim))[1]
 
     def fingerprint(self) -> str:
         """That of all shards, in their order: how many there are is a part of it."""
@@ -75,17 +78,17 @@ class Summed:
 
     def gradient(self, task: TaskLike, w: Vector, shares: Floats) -> tuple[Floats, Floats]:
         """The mean loss of all data as that of the one instance, and its gradient."""
-        value, slope = cast(Any, task).rounds.gradient(w)
-        return np.array([value]), slope
+        value, slope = cast(Any, task).rounds.sums("the gradient", sums.gradient, w)
+        return np.array(value), slope
 
     def squared_gradients(self, task: TaskLike, w: Vector, shares: Floats) -> Floats:
         """Those of all instances, wherever they are."""
-        return cast(Floats, cast(Any, task).rounds.squares(w))
+        return cast(Floats, cast(Any, task).rounds.sums("the squared gradients", sums.squares, w)[1])
 
     def term(self, task: TaskLike, w: Vector, i: int, scale: Scale = 1.0) -> Step:
         """A plane that touches the mean loss of all data at w; `loss` is its constant."""
         with may_be_abandoned():
-            value, constant, slope = cast(Any, task).rounds.plane(w)
+            (value, constant), slope = cast(Any, task).rounds.sums("the plane", sums.plane, w)
         at = np.flatnonzero(slope)
         return Step(SparseVector(at, slope[at]), constant, value, value)
 
@@ -95,7 +98,7 @@ class Summed:
 
     def terms(self, task: TaskLike, w: Vector, rows: npt.ArrayLike, shares: npt.ArrayLike | None = None) -> Terms:
         """The same for bundle methods."""
-        value, constant, slope = cast(Any, task).rounds.plane(w)
+        (value, constant), slope = cast(Any, task).rounds.sums("the plane", sums.plane, w)
         return Terms(slope, constant, *np.array([[constant], [value], [value]]))
 
     def values(self, task: TaskLike, w: Vector) -> Floats:
