@@ -14,6 +14,7 @@ import click
 
 import structpred
 from structpred.cli.options import general_options
+from structpred.cli.session import EXIT_DATA
 from structpred.runtime.compiled import find_cache
 from structpred.runtime.dependencies import installed_version, solver_clash
 
@@ -66,46 +67,30 @@ class Finding:
     required: bool = True
 
 
-@dataclass(frozen=True)
-class Diagnosis:
-    """All findings, in the order they are shown."""
-
-    findings: tuple[Finding, ...]
-
-    @property
-    def exit_code(self) -> int:
-        """0 if structpred can do its work here, 1 if something is broken or something required is missing."""
-        return int(any(f.verdict == "broken" or (f.verdict == "missing" and f.required) for f in self.findings))
+def diagnose() -> list[Finding]:
+    """Look at everything structpred needs. Starts a few child processes; takes some seconds."""
+    libraries = [_library(*entry) for entry in LIBRARIES]
+    found = Finding("structpred", "ok", structpred.__version__)
+    return [_python(), found, *libraries, *_clash(), *_solver_orders(), _kernel_cache(), _data()]
 
 
-def diagnose(data: Path | None = None) -> Diagnosis:
-    """Look at everything structpred needs. Starts a few child processes; takes some seconds.
-
-    data: the folder of data sets to look for, else the environment variable STRUCTPRED_DATA.
-    """
-    findings = [_python(), Finding("structpred", "ok", structpred.__version__)]
-    findings += [_library(*entry) for entry in LIBRARIES]
-    findings += [*_clash(), *_solver_orders(), _kernel_cache(), _data(data)]
-    return Diagnosis(tuple(findings))
+def is_sound(findings: Sequence[Finding]) -> bool:
+    """Whether structpred can do its work here: nothing is broken, and nothing required is missing."""
+    return not any(f.verdict == "broken" or (f.verdict == "missing" and f.required) for f in findings)
 
 
-def render(diagnosis: Diagnosis) -> str:
+def render(findings: Sequence[Finding]) -> str:
     """The diagnosis as text: one line a finding, what to do below it, and the outcome at the end."""
-    width = max(len(f.name) for f in diagnosis.findings)
+    width = max(len(f.name) for f in findings)
     lines = []
-    for f in diagnosis.findings:
+    for f in findings:
         optional = " (optional)" if f.verdict == "missing" and not f.required else ""
         lines.append(f"{f.verdict + optional:<18} {f.name:<{width}}  {f.detail}")
         if f.advice:
             lines.append(f"{'':<18} {'':<{width}}  -> {f.advice}")
     failed = "structpred does not work in this environment; see above."
-    lines.append("Everything that structpred needs is there and works." if diagnosis.exit_code == 0 else failed)
+    lines.append("Everything that structpred needs is there and works." if is_sound(findings) else failed)
     return "\n".join(lines)
-
-
-def to_json(diagnosis: Diagnosis) -> dict[str, object]:
-    """The diagnosis as plain data for `--json`: {"ok": bool, "findings": [{name, verdict, detail, advice, required}]}."""
-    return {"ok": diagnosis.exit_code == 0, "findings": [asdict(f) for f in diagnosis.findings]}
 
 
 def _python() -> Finding:
@@ -165,11 +150,12 @@ def _kernel_cache() -> Finding:
     return Finding("kernel cache", "ok", detail)
 
 
-def _data(data: Path | None) -> Finding:
-    folder = data or (Path(os.environ["STRUCTPRED_DATA"]) if os.environ.get("STRUCTPRED_DATA") else None)
+def _data() -> Finding:
+    named = os.environ.get("STRUCTPRED_DATA")
     advice = "set STRUCTPRED_DATA to the folder of data sets; only tests and benchmarks on real data need it"
-    if folder is None:
+    if not named:
         return Finding("data folder", "missing", "STRUCTPRED_DATA is not set", advice, required=False)
+    folder = Path(named)
     if not folder.is_dir():
         return Finding("data folder", "missing", f"{folder} is not a folder", advice, required=False)
     sets = sum(1 for entry in folder.iterdir() if entry.is_dir())
@@ -198,7 +184,8 @@ def doctor(as_json: bool) -> None:
 
     Takes some seconds, because solvers are tried in separate processes. Exit code 1 if something needed is missing or broken.
     """
-    diagnosis = diagnose()
-    click.echo(json.dumps(to_json(diagnosis)) if as_json else render(diagnosis))
-    if diagnosis.exit_code:
-        raise click.exceptions.Exit(diagnosis.exit_code)
+    found = diagnose()
+    ok = is_sound(found)
+    click.echo(json.dumps({"ok": ok, "findings": [asdict(f) for f in found]}) if as_json else render(found))
+    if not ok:
+        raise click.exceptions.Exit(EXIT_DATA)
