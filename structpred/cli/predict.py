@@ -37,17 +37,7 @@ log = logging.getLogger("structpred.cli")
 @reading_options
 @general_options
 @click.pass_context
-def predict(
-    ctx: click.Context,
-    /,
-    model: str,
-    data: str,
-    text: bool,
-    language: str,
-    shards: int | None,
-    scheduler: str | None,
-    **values: Any,
-) -> None:
+def predict(ctx: click.Context, /, model: str, data: str, **values: Any) -> None:
     """Label or parse DATA with the model in the file MODEL.
 
     Column files come back with one more column, the predicted label. CRFsuite text gives one label per line, OCR data the id
@@ -63,8 +53,8 @@ def predict(
     from structpred.cli.files import check_output
     from structpred.runtime.threads import checked_jobs
 
-    asked = Asked.of(model, data, values)
-    check_text(ctx, text)
+    asked, shards = Asked.of(model, data, values), values["shards"]
+    check_text(ctx, asked)
     if (asked.kbest is not None or asked.marginals) and not asked.as_json:
         raise click.UsageError("--kbest and --marginals need --json")
     if shards is not None:
@@ -77,7 +67,7 @@ def predict(
     if shards is not None:
         # the file of a model does not hold an oracle of the user's own, which workers get with the model
         fitted = asked.model if getattr(estimator, "oracle", None) is None else estimator
-        _predict_shards(fitted, kind.shards(estimator, asked, shards), asked, scheduler)
+        _predict_shards(fitted, kind.shards(estimator, asked, shards), asked)
         return
     if asked.marginals and not getattr(estimator, "probabilistic_", True):
         kbest = "kbest" not in kind.refuses.get("predict", ())
@@ -86,7 +76,7 @@ def predict(
             f"--marginals: {model} was not trained with the log loss, so its scores are not log-probabilities; train with "
             f"--trainer lbfgs or oeg, or without probabilities: {instead}"
         )
-    with words_of(kind, estimator, asked, text, language) as found:
+    with words_of(kind, estimator, asked) as found:
         kind.predict(estimator, found)
 
 
@@ -101,11 +91,11 @@ def _check_shards(ctx: click.Context, asked: Asked) -> None:
         raise click.UsageError("--shards: MODEL and DATA must be files, not -")
 
 
-def _predict_shards(model: Any, shards: "Shards", asked: Asked, scheduler: str | None) -> None:
+def _predict_shards(model: Any, shards: "Shards", asked: Asked) -> None:
     from structpred.distributed import predict
 
     try:
-        parts = predict(model, shards, asked.output, scheduler)
+        parts = predict(model, shards, asked.output, asked.own["scheduler"])
     except KeyboardInterrupt:
         raise interrupted("the parts that are complete stay; the same command does the rest") from None
     log.info("wrote %d parts, from %s to %s", len(parts), parts[0], parts[-1])

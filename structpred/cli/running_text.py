@@ -25,25 +25,25 @@ def text_options(command: Command) -> Command:
     return flag(language(command))
 
 
-def check_text(ctx: click.Context, text: bool) -> None:
+def check_text(ctx: click.Context, asked: Asked) -> None:
     """UsageError for options that go only with --text, or not with it."""
-    if text:
+    if asked.own["text"]:
         refuse(ctx, ("label_column", "folds", "on_error"), "is not for --text")
     elif given(ctx, "language"):
         raise click.UsageError("--language needs --text")
 
 
 @contextmanager
-def words_of(kind: Kind, model: Any, asked: Asked, text: bool, language: str) -> Iterator[Asked]:
+def words_of(kind: Kind, model: Any, asked: Asked) -> Iterator[Asked]:
     """What was asked, of the words of the text where that is what DATA are; DataError for a text without words."""
-    if not text:
+    if not asked.own["text"]:
         yield asked
         return
     from structpred.bridges.spacy import tokenized
     from structpred.errors import DataError
     from structpred.io.text import read_text, source_name
 
-    sentences = tokenized(read_text(asked.data, asked.reading.encoding), language)
+    sentences = tokenized(read_text(asked.data, asked.reading.encoding), asked.own["language"])
     if not sentences:
         raise DataError(f"{source_name(asked.data)}: expected text with at least one word, got none")
     with TemporaryDirectory() as folder:

@@ -59,7 +59,7 @@ def inspect(ctx: click.Context, /, model: str, **values: Any) -> None:
 @reading_options
 @general_options
 @click.pass_context
-def explain(ctx: click.Context, /, model: str, data: str, output: str | None, text: bool, language: str, **values: Any) -> None:
+def explain(ctx: click.Context, /, model: str, data: str, output: str | None, **values: Any) -> None:
     """Show why MODEL gives one sample of DATA its output: what each feature adds to the score, the largest first.
 
     \b
@@ -80,11 +80,11 @@ def explain(ctx: click.Context, /, model: str, data: str, output: str | None, te
     asked = replace(Asked.of(model, data, values), output=output or "-")
     if output is not None and (asked.as_json or output == "-"):
         raise click.UsageError("-o PAGE must be a file, and is not for --json")
-    check_text(ctx, text)
+    check_text(ctx, asked)
     if output is not None:
         check_output(output, "-o", inputs=(model, data))
     estimator, kind = open_model(ctx, model, values)
-    with words_of(kind, estimator, asked, text, language) as found:
+    with words_of(kind, estimator, asked) as found:
         title, why, pictures = kind.explain(estimator, found)
     if output is not None:
         where = tag("p", f"{os.path.basename(data)}, sample {asked.sample}: {title}")
