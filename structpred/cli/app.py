@@ -15,9 +15,9 @@ import click
 
 from structpred.cli.kinds.kind import Kind
 from structpred.cli.model_command import ModelCommand, kinds_of
+from structpred.cli.options import SuggestingGroup
 from structpred.cli.own_code import made
 from structpred.cli.session import EXIT_DATA, EXIT_PIPE, EXIT_USAGE, Session, Stop, interrupted
-from structpred.cli.suggestions import SuggestingGroup
 from structpred.errors import ParameterError, StructpredError
 from structpred.runtime.interrupts import hear
 from structpred.runtime.standard_error import say

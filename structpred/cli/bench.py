@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from structpred.cli.options import general_options
-from structpred.cli.suggestions import Choice, SuggestingGroup
+from structpred.cli.options import Choice, SuggestingGroup, general_options
 from structpred.errors import ParameterError
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from structpred.cli.options import general_options
-from structpred.cli.suggestions import Choice
+from structpred.cli.options import Choice, general_options
 
 if TYPE_CHECKING:
     from structpred.io.treebanks.treebank import Tree, Treebank

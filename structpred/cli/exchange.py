@@ -6,8 +6,7 @@ import click
 
 from structpred.cli.files import check_output
 from structpred.cli.model_command import open_model
-from structpred.cli.options import InputFile, general_options
-from structpred.cli.suggestions import Choice
+from structpred.cli.options import Choice, InputFile, general_options
 
 log = logging.getLogger("structpred.cli")
 

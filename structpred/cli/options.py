@@ -1,8 +1,8 @@
-"""Options that several commands have, the kinds of values they take, and the file that can hold them all."""
+"""Options that several commands have, the kinds of values they take, the file that can hold all, and names that are mistyped."""
 
 import os
 import tomllib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -10,15 +10,55 @@ import click
 from click.core import ParameterSource
 
 from structpred.cli.session import Session
-from structpred.cli.suggestions import Choice
 from structpred.errors import DataError
-from structpred.text.suggestions import did_you_mean
+from structpred.text.suggestions import did_you_mean, synonym
 
 #: those of structpred.io, which takes long to load
 FORMATS = ("conll2003", "conll2000", "columns", "jsonl", "crfsuite", "ocr")
 TREEBANK_FORMATS = ("conllu", "conllx", "conll2008", "conll2009")
 LABEL_FORMATS = ("arff", "libsvm", "npz", "clus", "clus-dag")
 Command = TypeVar("Command", bound=Callable[..., Any])
+Makers = Callable[[click.Context], Mapping[str, Callable[[], click.Command]]]
+
+
+class SuggestingGroup(click.Group):
+    """A group that makes its commands when they are used, and answers an unknown one with the nearest known one, or with all.
+
+    makers: (a context) -> the commands by name, each as what makes it.
+    """
+
+    def __init__(self, *args: Any, makers: Makers, **attrs: Any) -> None:
+        super().__init__(*args, **attrs)
+        self.makers = makers
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Their names."""
+        return list(self.makers(ctx))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name."""
+        maker = self.makers(ctx).get(cmd_name)
+        return None if maker is None else maker()
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command of the first argument. Raises UsageError for an unknown one."""
+        name, known = args[0], self.list_commands(ctx)
+        if not name.startswith("-") and name not in known:
+            hint = did_you_mean(name, known) or f"; say which: {', '.join(known)}"
+            raise click.UsageError(f"there is no command {name!r} of {ctx.command_path!r}{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+class Choice(click.Choice[str]):
+    """One of some names; the error for another name suggests the nearest."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The name. Raises BadParameter for an unknown one."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            hint = synonym(str(getattr(param, "name", "")), value) or did_you_mean(str(value), self.choices)
+            raise click.BadParameter(error.message.rstrip(".") + hint, ctx, param) from None
 
 
 class InputFile(click.ParamType[str]):
@@ -63,30 +103,6 @@ class Folds(click.ParamType[tuple[int, ...]]):
         return tuple(sorted(found))
 
 
-class Values(tuple[Any, ...]):
-    """Several values of an option that takes several; other options may have a tuple as their one value."""
-
-
-class Several(click.ParamType[Values]):
-    """Values of another type, one after the other."""
-
-    _BETWEEN = "\n"
-
-    def __init__(self, type: click.ParamType[Any]) -> None:
-        self.type, self.name = type, type.name
-
-    @classmethod
-    def join(cls, texts: Iterable[str]) -> str:
-        """Several texts as the one that convert takes apart."""
-        return cls._BETWEEN.join(texts)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Values:
-        """Parse each text; a usage error says what is expected."""
-        if isinstance(value, Values):
-            return value
-        return Values(self.type.convert(text, param, ctx) for text in str(value).split(self._BETWEEN))
-
-
 def general_options(command: Command) -> Command:
     """--config, --quiet and -v, which every command has."""
     config = click.option(
@@ -119,20 +135,25 @@ def auto_or(names: Iterable[str]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def encoding_option(command: Command) -> Command:
-    """--encoding, checked."""
-    return click.option(
-        "--encoding", default="utf-8", show_default=True, metavar="NAME", callback=known_encoding,
-        help="Encoding of the data files, such as latin-1. What is written is UTF-8.",
-    )(command)  # fmt: skip
+def known_encoding(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    """The name, if it is that of a text encoding; else BadParameter."""
+    try:
+        "".encode(value)  # refuses those that are not of text, such as base64
+    except (LookupError, ValueError):
+        raise click.BadParameter(
+            f"expected the name of a text encoding such as utf-8 or latin-1, got {value!r}", ctx, param
+        ) from None
+    return value
 
 
-def on_error_option(command: Command) -> Command:
-    """--on-error raise or skip."""
-    return click.option(
-        "--on-error", type=Choice(("raise", "skip")), default="raise", show_default=True,
-        help="Sequences that cannot be read: stop at the first, or leave them out and say how many.",
-    )(command)  # fmt: skip
+encoding_option = click.option(
+    "--encoding", default="utf-8", show_default=True, metavar="NAME", callback=known_encoding,
+    help="Encoding of the data files, such as latin-1. What is written is UTF-8.",
+)  # fmt: skip
+on_error_option = click.option(
+    "--on-error", type=Choice(("raise", "skip")), default="raise", show_default=True,
+    help="Sequences that cannot be read: stop at the first, or leave them out and say how many.",
+)  # fmt: skip
 
 
 def reading_options(command: Command) -> Command:
@@ -168,17 +189,6 @@ def refuse(ctx: click.Context, names: Iterable[str], reason: str) -> None:
     for name in names:
         if given(ctx, name):
             raise click.UsageError(f"{options[name].opts[0]} {reason}", ctx)
-
-
-def known_encoding(ctx: click.Context, param: click.Parameter, value: str) -> str:
-    """The name, if it is that of a text encoding; else BadParameter."""
-    try:
-        "".encode(value)  # refuses those that are not of text, such as base64
-    except (LookupError, ValueError):
-        raise click.BadParameter(
-            f"expected the name of a text encoding such as utf-8 or latin-1, got {value!r}", ctx, param
-        ) from None
-    return value
 
 
 def _set_loudness(ctx: click.Context, param: click.Parameter, value: bool | int) -> None:
@@ -226,11 +236,12 @@ def _checked(path: str, key: str, value: Any, option: click.Option, ctx: click.C
         return value
     if isinstance(value, list) and isinstance(option.type, Folds):
         value = ",".join(map(str, value))
-    if isinstance(value, list) and isinstance(option.type, Several):
-        value = Several.join(map(str, value))
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise click.UsageError(f"{path}: {key}: expected one value, a number or a string, got {value!r}", ctx)
+    several = value if isinstance(value, list) and option.multiple else [value]
+    for one in several:
+        if isinstance(one, bool) or not isinstance(one, str | int | float):
+            raise click.UsageError(f"{path}: {key}: expected one value, a number or a string, got {one!r}", ctx)
     try:
-        return option.type.convert(str(value), option, ctx)
+        found = [option.type.convert(str(one), option, ctx) for one in several]
+        return found if option.multiple else found[0]
     except click.BadParameter as error:
         raise click.UsageError(f"{path}: {key}: {error.message}", ctx) from None

@@ -39,16 +39,14 @@ def prune(
     weights of a dropped group are not zero, predictions change. The gap is then known for --below 0.001 alone, which training
     has looked at: otherwise train again with the templates that are left.
     """
-    from structpred.cli.files import check_output
+    from structpred.cli.files import check_output, check_picture
     from structpred.core.regulariser import shares
-    from structpred.report import figures
     from structpred.report.curves import group_curves
 
-    for path, option in ((output, "--output"), (templates, "--templates"), (picture, "--picture")):
-        if path is not None:
-            check_output(path, option, inputs=(model,))
-    if picture is not None:
-        figures.check_path(picture)
+    check_output(output, "--output", inputs=(model,))
+    if templates is not None:
+        check_output(templates, "--templates", inputs=(model,))
+    check_picture(picture, "--picture", (model,))
     estimator, _ = open_model(ctx, model, {})
     if templates is not None:
         _check_templates(estimator, templates)

@@ -9,9 +9,9 @@ import click
 
 from structpred.cli.kinds.kind import Kind
 from structpred.cli.model_command import kinds_of
+from structpred.cli.options import SuggestingGroup
 from structpred.cli.session import Session
-from structpred.cli.suggestions import SuggestingGroup
-from structpred.cli.training_options import add_training_options, resolved_passes
+from structpred.cli.training_options import resolved_passes, shared_params
 
 
 def _kinds(ctx: click.Context) -> dict[str, Callable[[], click.Command]]:
@@ -36,6 +36,7 @@ def train_command(kind: Kind) -> click.Command:
         values = dict(kind.completed(values))
         run_training(kind.training(values), values, session)
 
-    own: list[click.Parameter] = list(kind.options.get("train", ()))
-    command = click.Command(kind.name, callback=run, params=own, help=inspect.getdoc(kind), short_help=kind.summary)
-    return add_training_options(command, kind.defaults, tuple(kind.refuses.get("train", ())), kind.lacks)
+    refused = kind.refuses.get("train", ())
+    shared = [param for param in shared_params(kind.defaults, kind.lacks) if param.name not in refused]
+    params = [*shared[:2], *kind.options.get("train", ()), *shared[2:]]
+    return click.Command(kind.name, callback=run, params=params, help=inspect.getdoc(kind), short_help=kind.summary)

@@ -8,6 +8,7 @@ import shlex
 import shutil
 import signal
 import sys
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -204,8 +205,7 @@ def refuse_conflicts(conflicts: Mapping[str, bool]) -> None:
 def check_usage(training: Training[Any]) -> None:
     """Raise ParameterError for options that do not go together; reads nothing."""
     options, shards = training.options, training.options.shards is not None
-    named = (options.trainer, options.surrogate, options.loss, options.regulariser)
-    check_objective(*named, strict=options.strict, signs=options.signs is not None, lacks=training.lacks)
+    check_objective(options, training.lacks)
     checked_jobs(options.n_jobs)
     refuse_conflicts(
         {
@@ -307,6 +307,11 @@ def tell_stage(stage: Any, name: str = "") -> None:
     seconds = stage.history_[-1]["seconds"] or 0.0
     log.info("%strained %d passes in %.1f s (%s): %s", name, stage.n_iter_, seconds, why, stage.certificate_)
     log.info("%s%s", name, stage.certificate_.meaning())
+
+
+def tell_read(name: str, what: str, start: float) -> None:
+    """Say on the log what was read of a file, and how long it took; start: of `time.perf_counter`."""
+    log.info("read %s: %s (%.1f s)", name, what, time.perf_counter() - start)
 
 
 def best_dev_score(model: Any) -> float | None:

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from structpred.cli.options import InputFile, encoding_option, general_options, on_error_option, shard_options
+from structpred.cli.options import Choice, InputFile, encoding_option, general_options, on_error_option, shard_options
 from structpred.cli.own_code import made
-from structpred.cli.suggestions import Choice
 from structpred.errors import MissingCapabilityError, ParameterError
 from structpred.text.suggestions import named as checked
 
@@ -189,22 +188,17 @@ def resolved_passes(values: Mapping[str, Any], given: Mapping[str, Any], lacks: 
     return passes
 
 
-def add_training_options(
-    command: click.Command, given: Mapping[str, Any], without: tuple[str, ...], lacks: Sequence[str]
-) -> click.Command:
-    """Give a command TRAIN, -o and the shared options.
+def shared_params(given: Mapping[str, Any], lacks: Sequence[str]) -> list[click.Parameter]:
+    """TRAIN, -o and the shared options.
 
-    given: other defaults; `score` is what the weights are chosen by on --dev. without: options that the kind does not have.
-    lacks: of `Kind.lacks`; trainers that need it are not listed.
+    given: other defaults; `score` is what the weights are chosen by on --dev. lacks: of `Kind.lacks`; trainers that need it are
+    not listed.
     """
-    own, defaults = command.params, {**DEFAULTS, **given}
-    command.params = []
+    others, defaults = click.Command(None), {**DEFAULTS, **given}
     for decorate in (general_options, encoding_option, on_error_option, shard_options("TRAIN", "train on together")):
-        decorate(command)
-    shared = [_of_kind(one.metadata["option"], defaults, lacks) for one in fields(TrainingOptions) if one.metadata]
-    general = [option for option in [*shared, *command.params[::-1]] if option.name not in without]
-    command.params = [*general[:2], *own, *general[2:]]
-    return command
+        decorate(others)
+    own = [_of_kind(one.metadata["option"], defaults, lacks) for one in fields(TrainingOptions) if one.metadata]
+    return [*own, *others.params[::-1]]
 
 
 def _of_kind(option: click.Parameter, defaults: Mapping[str, Any], lacks: Sequence[str]) -> click.Parameter:
@@ -282,24 +276,21 @@ def signs_of(path: str | None, encoding: str = "utf-8") -> dict[str, int] | None
     return None if path is None else read_signs(path, encoding)
 
 
-def check_objective(
-    trainer: str | None, surrogate: str | None, loss: str = "hamming", regulariser: str | None = None, *, strict: bool = False,
-    signs: bool = False, lacks: Sequence[str] = (),
-) -> None:  # fmt: skip
+def check_objective(options: TrainingOptions, lacks: Sequence[str]) -> None:
     """Raise ParameterError for unknown names, what the trainer cannot minimise, and under --strict for one without bounds."""
     from structpred.models.settings import resolve_loss, resolve_regulariser, resolve_surrogate, resolve_trainer
     from structpred.objectives.regularisers.signed import signed
     from structpred.trainers.names import require_before_data, require_surrogate
 
-    minimiser, minimised = resolve_trainer(trainer_of(trainer) or "bcfw")  # None: where another is taken, it fits
-    resolve_loss(loss_of(loss))
-    if surrogate is not None:
-        minimised = resolve_surrogate(surrogate)
+    minimiser, minimised = resolve_trainer(trainer_of(options.trainer) or "bcfw")  # None: where another is taken, it fits
+    resolve_loss(loss_of(options.loss))
+    if options.surrogate is not None:
+        minimised = resolve_surrogate(options.surrogate)
         require_surrogate(minimiser, minimised, lacks)
     try:
-        found = resolve_regulariser(regulariser_of(regulariser), minimiser)
-        require_before_data(minimiser, signed(found, 1) if signs else found, lacks)
+        found = resolve_regulariser(regulariser_of(options.regulariser), minimiser)
+        require_before_data(minimiser, found if options.signs is None else signed(found, 1), lacks)
     except MissingCapabilityError as error:
         raise ParameterError(str(error)) from None  # two options that do not go together, not a fault of the data
-    if strict and not minimiser.certifies(minimised):
-        raise ParameterError(f"--strict needs a trainer with a certificate; {trainer} has none")
+    if options.strict and not minimiser.certifies(minimised):
+        raise ParameterError(f"--strict needs a trainer with a certificate; {options.trainer} has none")

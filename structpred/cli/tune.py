@@ -14,9 +14,8 @@ import click
 
 from structpred.cli.kinds.kind import Kind
 from structpred.cli.model_command import kinds_of
-from structpred.cli.options import InputFile, Several, Values
+from structpred.cli.options import InputFile, SuggestingGroup
 from structpred.cli.session import Session, interrupted
-from structpred.cli.suggestions import SuggestingGroup
 from structpred.cli.train import train_command
 from structpred.cli.training_options import resolved_passes
 
@@ -56,7 +55,6 @@ class TuneCommand(click.Command):
         options = [option for option in self.params if isinstance(option, click.Option)]
         valued = {name: option for option in options if not (option.is_flag or option.count) for name in option.opts}
         joined: list[str] = []
-        several: dict[str, list[str]] = {}
         rest = list(args)[::-1]
         while rest:
             name, equals, value = rest.pop().partition("=")
@@ -68,13 +66,10 @@ class TuneCommand(click.Command):
                 values.append(rest.pop())
             if not values:
                 raise click.UsageError(f"Option '{name}' requires an argument.", ctx)
-            if isinstance(option.type, Several):
-                several.setdefault(option.opts[0], []).extend(values)
-            elif len(values) > 1:
+            if len(values) > 1 and not option.multiple:
                 raise click.UsageError(f"{name} takes one value, which all settings share, got {' '.join(values)}", ctx)
-            else:
-                joined += [name, *values]
-        return [*joined, *(part for name, values in several.items() for part in (name, Several.join(values)))]
+            joined += [part for value in values for part in (name, value)]
+        return joined
 
 
 class Asked(NamedTuple):
@@ -136,15 +131,17 @@ def _varied(kind: Kind, param: click.Parameter) -> click.Parameter:
     option = copy.copy(param)
     choices = param.type.choices if isinstance(param.type, click.Choice) else ()
     option.metavar = f"{param.metavar or '|'.join(map(str, choices)) or param.type.name.upper()} ..."
-    option.type = Several(param.type)
+    option.multiple = True
+    option.default = [param.default] if isinstance(param.default, str | int | float) else None
     return option
 
 
 def _asked(kind: Kind, train: click.Command, values: dict[str, Any]) -> Asked:
     own = {name: values.pop(name) for name in ("cv", "min_passes", "eta", "jobs", "state")}
     known = [str(param.name) for param in train.params if param.expose_value]
-    several = {name: values[name] for name in known if name not in SET and isinstance(values[name], Values)}
-    single = {name: value[0] if name in several else value for name, value in values.items()}
+    varied = [name for name in known if name not in (*SET, *SHARED, *kind.one_value)]
+    several = {name: values[name] for name in varied if isinstance(values[name], tuple)}
+    single = {name: next(iter(value), None) if name in several else value for name, value in values.items()}
     single |= {name: value for name, value in SET.items() if name in known}
     grid = {name: value for name, value in several.items() if len(value) > 1}
     return Asked(kind, train, dict(kind.completed(single)), grid, **own)
@@ -198,7 +195,10 @@ def _search(asked: Asked) -> "tuple[Search, KindWork]":
     for training in runs:
         check_usage(training)
     inputs = sorted({name for training in runs for name in training.inputs()})
-    known = [repr(sorted(values.items(), key=lambda item: item[0])), _digests([values["data"], values["dev"], *inputs]), inputs]
+    files = [values["data"], values["dev"], *inputs]
+    # what is no file is the name of a template
+    digests = [hashlib.sha256(Path(one).read_bytes()).hexdigest() if one and Path(one).is_file() else None for one in files]
+    known = [repr(sorted(values.items(), key=lambda item: item[0])), digests, inputs]
     work = KindWork(asked.kind, {**values, **asked.kind.in_tuning}, asked.cv)
     return Search(work, settings, steps, asked.cv or 1, known), work
 
@@ -272,12 +272,3 @@ class KindWork:
             part.prepare()
             self.ready[fold] = part
         return self.ready[fold]
-
-
-def _digests(paths: Sequence[str | None]) -> list[str | None]:
-    """A digest of each file; None for what is no file, such as the name of a template."""
-    found = []
-    for path in paths:
-        there = path is not None and Path(path).is_file()
-        found.append(hashlib.sha256(Path(str(path)).read_bytes()).hexdigest() if there else None)
-    return found

@@ -6,9 +6,8 @@ from typing import Any
 
 import click
 
-from structpred.cli.options import FORMATS, TREEBANK_FORMATS, InputFile, auto_or, encoding_option, general_options
+from structpred.cli.options import FORMATS, TREEBANK_FORMATS, Choice, InputFile, auto_or, encoding_option, general_options
 from structpred.cli.session import EXIT_DATA
-from structpred.cli.suggestions import Choice
 
 log = logging.getLogger("structpred.cli")
 

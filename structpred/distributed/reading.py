@@ -220,7 +220,7 @@ def cuts_of(path: PathLike, n: int, reading: Reading) -> tuple[list[int], int]:
         bounds = [0]
         for k in range(1, n + 1):
             bounds.append(following(file, first + k * (size - first) // n, size) if k < n else size)
-            if bounds[-1] <= max(bounds[-2], first) or (k == n and _is_blank(file, bounds[-2])):
+            if bounds[-1] <= max(bounds[-2], first):
                 hint = ", or are there no blank lines between the sentences?" if reading.table is None else ""
                 raise ParameterError(
                     f"{name}: shard {k - 1} of {n} would be empty: cut at {'ends of lines' if not hint else 'blank lines'}, "
@@ -229,17 +229,9 @@ def cuts_of(path: PathLike, n: int, reading: Reading) -> tuple[list[int], int]:
     return bounds, first
 
 
-def read_head(path: PathLike, encoding: str = "utf-8") -> str:
-    """The text of the first sentences of a file, as `read_text` gives it: what is wrong with all lines shows there."""
-    size, name = size_of(path), source_name(path)
-    with open(path, "rb") as file:
-        stop = None if _is_packed(file) or size <= _PIECE else _next_sentence(file, _PIECE, size)
-    return read_text(HeldBytes(read_range(path, 0, stop), name), encoding)
-
-
-def held_examples(path: PathLike, format: str) -> HeldBytes:
-    """The same of a file with sets of labels, as bytes: its header and the first examples."""
-    size, reading = size_of(path), Reading(format, table=Source(format))
+def held_head(path: PathLike, format: str) -> HeldBytes:
+    """The first bytes of a file, its header and the first sentences or examples: what is wrong with all lines shows there."""
+    size, reading = size_of(path), Reading(format, table=Source(format) if format in LABEL_FORMATS else None)
     with open(path, "rb") as file:
         whole = format == "npz" or _is_packed(file)
         stop = None if whole else _follower(reading)(file, _first(file, reading, size) + _PIECE, size)
@@ -293,11 +285,3 @@ def _next_sentence(file: BinaryIO, at: int, size: int) -> int:
             return file.tell() - len(line)
         blank = not line.strip(_SPACE)
     return size
-
-
-def _is_blank(file: BinaryIO, start: int) -> bool:
-    file.seek(start)
-    while line := file.readline(_PIECE):
-        if line.strip(_SPACE):
-            return False
-    return True

@@ -8,8 +8,8 @@ import click
 import pytest
 
 from structpred.cli.app import COMMANDS, program
+from structpred.cli.options import Choice
 from structpred.cli.session import Session
-from structpred.cli.suggestions import Choice
 
 Here = Callable[..., tuple[int, str, str]]
 

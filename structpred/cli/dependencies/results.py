@@ -1,4 +1,4 @@
-"""What the commands do with a parser; a treebank is parsed batch by batch, and its bytes stay."""
+"""What the commands do with a parser: a treebank is parsed batch by batch, and its bytes stay; scores are under named rules."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -10,8 +10,23 @@ from structpred.cli.dependencies.data import read, shards_of, treebank_format
 from structpred.cli.facts import Learnt, Pairs, described, training_text
 from structpred.cli.files import json_lines, write_stream
 from structpred.cli.kinds.kind import RUNNER_UP, Asked, Explained, Scored
-from structpred.cli.options import refuse
+from structpred.cli.options import Reading, refuse
 from structpred.errors import DataError, ParameterError
+from structpred.evaluation import (
+    CONLL07,
+    CONLL07_WITHOUT_PUNCTUATION,
+    CONLLX,
+    UD,
+    Comparison,
+    ParsingRules,
+    ParsingScores,
+    compare_parsers,
+    confusion_matrix,
+    evaluate_treebanks,
+    evaluate_trees,
+    parsing_interval,
+)
+from structpred.evaluation.bootstrap import PARSING_METRICS
 from structpred.io.treebanks.reader import stream_treebank
 from structpred.io.treebanks.treebank import Sentence, Tree, Treebank, write_treebank
 from structpred.models import DependencyParser
@@ -24,6 +39,16 @@ if TYPE_CHECKING:
 
 #: sentences that are in memory at once while parsing
 BATCH = 1000
+#: the names of `--rules`
+RULES = {"ud": UD, "conllx": CONLLX, "conll07": CONLL07, "conll07-p": CONLL07_WITHOUT_PUNCTUATION}
+_NAMES = {
+    "uas": "UAS",
+    "las": "LAS",
+    "label_accuracy": "labels",
+    "exact_match": "exact match",
+    "root_accuracy": "root",
+    "exact_match_labelled": "exact match, labelled",
+}
 
 
 def predict(parser: DependencyParser, asked: Asked) -> None:
@@ -88,21 +113,89 @@ def _entry(tree: Tree) -> dict[str, Any]:
     return {"heads": tree.heads.tolist(), "labels": tree.labels}
 
 
-def judged(parser: DependencyParser, asked: Asked) -> Scored:
-    """UAS, LAS and more, by named rules."""
-    from structpred.cli.dependencies.evaluation import scored
+def judged(system: str | DependencyParser, asked: Asked, read_before: Treebank | None = None) -> Scored:
+    """UAS, LAS and more, by named rules. system: a parser, or a file with predictions or a model."""
+    gold = read_gold(asked.data, asked.reading) if read_before is None else read_before
+    rules, against = RULES[asked.own["rules"]], asked.own["against"]
+    if isinstance(system, str):
+        scores, trees = judge(system, gold, asked.reading, rules)
+    else:
+        scores, trees = judge_model(system, gold, rules)
+    other = None if against is None else judge(against, gold, asked.reading, rules)[0]
+    if asked.confusion is not None:
+        from structpred import report
+        from structpred.evaluation.parsing import relation_pairs
 
-    return scored(parser, asked)
+        report.confusion(*confusion_matrix(*relation_pairs(gold.trees(), trees, rules)), asked.confusion)
+    return _shown(scores, other, asked)
+
+
+def read_gold(path: str, reading: Reading) -> Treebank:
+    """A treebank that has trees. Raises DataError where it does not, naming the line."""
+    treebank = read(path, reading)
+    treebank.trees()  # raises where a head is missing
+    return treebank
+
+
+def judge_model(model: DependencyParser, gold: Treebank, rules: ParsingRules) -> tuple[ParsingScores, list[Tree]]:
+    """The scores of a parser on a treebank, and its trees."""
+    trees = model.predict(gold)
+    sentences = gold.sentences()
+    forms, upos = [s.forms for s in sentences], [s.upos for s in sentences]
+    return evaluate_trees(gold.trees(), trees, forms=forms, upos=upos, rules=rules), trees
+
+
+def judge(path: str, gold: Treebank, reading: Reading, rules: ParsingRules) -> tuple[ParsingScores, list[Tree]]:
+    """The same for a file: a treebank with predictions, or a model."""
+    from structpred.models.files import load_estimator
+
+    if _is_archive(path):
+        return judge_model(load_estimator(path, "DependencyParser", "ParsingPipeline"), gold, rules)
+    # the rules decide what predictions must be like: some allow several roots, even cycles
+    predicted = read(path, reading._replace(on_error="raise"), check_trees=False)
+    return evaluate_treebanks(gold, predicted, rules), predicted.trees()
+
+
+def _is_archive(path: str) -> bool:
+    """Whether a file looks like a model, which is a zip archive."""
+    if path == "-":
+        return False
+    try:
+        with open(path, "rb") as file:
+            return file.read(2) == b"PK"
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
+
+
+def _shown(scores: ParsingScores, other: ParsingScores | None, asked: Asked) -> Scored:
+    """All figures. other: the scores of a second system; a paired test of both, of LAS where both have relations."""
+    intervals, name = asked.own["intervals"], asked.own["against"]
+    figures: dict[str, Any] = scores.to_dict()
+    parts = [(scores if asked.per_type else replace(scores, per_relation={})).table()]
+    if intervals:
+        found = [parsing_interval(scores, metric) for metric in PARSING_METRICS if getattr(scores, metric) is not None]
+        figures["intervals"] = {one.metric: {"low": one.low, "high": one.high} for one in found}
+        lines = [f"{_NAMES[one.metric]:<22} {100 * one.low:6.2f} to {100 * one.high:6.2f}" for one in found]
+        parts.append("\n".join(["95 % intervals, by a bootstrap over sentences", *lines]))
+    if other is not None:
+        compared = [metric for metric in ("uas", "las") if None not in (getattr(scores, metric), getattr(other, metric))]
+        tests = [compare_parsers(scores, other, metric) for metric in compared]
+        figures["against"] = {"name": name, **{test.metric: asdict(test) for test in tests}}
+        parts.append("\n".join([f"against {name}", *map(_test, tests)]))
+    return Scored(figures, "\n\n".join(parts))
+
+
+def _test(t: Comparison) -> str:
+    apart = f"{100 * t.difference:+.2f} ({100 * t.low:+.2f} to {100 * t.high:+.2f})"
+    return f"{_NAMES[t.metric]:<4} {100 * t.first:6.2f} against {100 * t.second:6.2f}: {apart}, p = {t.p_value:.4f}"
 
 
 def judged_files(ctx: click.Context, model: str | None, asked: Asked) -> Scored:
     """The same of a treebank with predictions, or of the model of a file."""
-    from structpred.cli.dependencies.evaluation import scored
-
     if model is None or asked.data:
         raise click.UsageError("--gold GOLD takes one more file: the treebank with predictions, or a model")
     refuse(ctx, ("on_error",), "is not for two treebanks: sentences left out of one would not be left out of the other")
-    return scored(model, replace(asked, data=asked.own["gold"]))
+    return judged(model, replace(asked, data=asked.own["gold"]))
 
 
 def explain(parser: DependencyParser, asked: Asked) -> Explained:
@@ -168,7 +261,6 @@ def learnt(parser: DependencyParser, asked: Asked) -> Learnt:
 
 def page(parser: DependencyParser, asked: Asked, about: "About") -> str:
     """Scores, relations, distances and the worst sentences as arcs. Raises DataError for data without trees."""
-    from structpred.cli.dependencies.evaluation import RULES, read_gold
     from structpred.report import ParsingContents, Stage, parsing_report
 
     if not asked.data:

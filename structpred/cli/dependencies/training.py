@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from structpred.cli.dependencies.data import read, shards_of
-from structpred.cli.dependencies.evaluation import judge_model
+from structpred.cli.dependencies.results import judge_model
 from structpred.cli.kinds.dependencies import Options
 from structpred.cli.options import Reading
-from structpred.cli.training import Training, stage_facts, tell_stage
+from structpred.cli.training import Training, stage_facts, tell_read, tell_stage
 from structpred.errors import DataError
 from structpred.evaluation import CONLL07, UD, ParsingScores
 from structpred.io.templates.arc_template_sets import conjunction_family, read_arc_templates
@@ -147,13 +147,6 @@ def _read(path: str, options: Options) -> Treebank:
     treebank = read(path, _reading(options), missing_heads=True)
     if (treebank.heads < 0).all():
         raise DataError(f"{treebank.where(0)}: expected a head: a parser learns from trees; got none in the whole file")
-    log.info(
-        "read %s: %d sentences, %d words, %d relations, format %s (%.1f s)",
-        treebank.path,
-        len(treebank),
-        treebank.n_words,
-        len(set(treebank.labels) - {"_"}),
-        treebank.format.name,
-        time.perf_counter() - start,
-    )
+    sizes = f"{len(treebank)} sentences, {treebank.n_words} words, {len(set(treebank.labels) - {'_'})} relations"
+    tell_read(treebank.path, f"{sizes}, format {treebank.format.name}", start)
     return treebank

@@ -5,9 +5,8 @@ from typing import ClassVar
 
 import click
 
-from structpred.cli.options import TREEBANK_FORMATS, InputFile, auto_or
+from structpred.cli.options import TREEBANK_FORMATS, Choice, InputFile, auto_or
 from structpred.cli.rooms import Room
-from structpred.cli.suggestions import Choice
 from structpred.cli.training_options import TrainingOptions, option
 
 _RULES = click.Option(

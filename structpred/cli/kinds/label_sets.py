@@ -5,9 +5,8 @@ from typing import Any, ClassVar
 
 import click
 
-from structpred.cli.options import LABEL_FORMATS, auto_or
+from structpred.cli.options import LABEL_FORMATS, Choice, auto_or
 from structpred.cli.rooms import Room
-from structpred.cli.suggestions import Choice
 from structpred.cli.training_options import TrainingOptions, option
 
 

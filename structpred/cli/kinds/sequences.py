@@ -6,9 +6,8 @@ from typing import Any, ClassVar
 
 import click
 
-from structpred.cli.options import FORMATS, Folds, InputFile
+from structpred.cli.options import FORMATS, Choice, Folds, InputFile
 from structpred.cli.rooms import Room
-from structpred.cli.suggestions import Choice
 from structpred.cli.training_options import TrainingOptions, option
 
 _LABEL_COLUMN = click.Option(
@@ -136,6 +135,5 @@ class Sequences(Room):
 
     def completed(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Format, templates and score where they are auto."""
-        from structpred.cli.sequences.defaults import completed
-
-        return completed(values, values["data"])
+        completed: dict[str, Any] = self._work("training").completed(values)
+        return completed

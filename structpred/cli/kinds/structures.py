@@ -5,8 +5,8 @@ from typing import Any, ClassVar
 
 import click
 
+from structpred.cli.options import Choice
 from structpred.cli.rooms import Room
-from structpred.cli.suggestions import Choice
 from structpred.cli.training_options import TrainingOptions, option
 
 ORACLE = click.Option(

@@ -1,5 +1,6 @@
 """What the commands do with a multi-label model."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -7,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 from structpred.cli.facts import Learnt, Pairs, described
 from structpred.cli.files import json_lines, write_output
 from structpred.cli.kinds.kind import Asked, Explained, Scored
-from structpred.cli.label_sets.shards import ranges
 from structpred.evaluation.multilabel import HierarchyScores, MultiLabelScores, evaluate_hierarchy, evaluate_multilabel
-from structpred.io.multilabel.by_format import Reading, Source, label_format, read_examples, read_rows
+from structpred.io.multilabel.by_format import Reading, label_format, read_examples, read_rows
 from structpred.io.multilabel.data import MultiLabelData
 from structpred.io.text import label_sets
 from structpred.models.fields.multilabel import HierarchicalMultiLabel, MultiLabelMRF
@@ -43,11 +43,12 @@ def _rows(model: Model, asked: Asked) -> Any:
 
 def shards(model: Model, asked: Asked, n: int) -> "Shards":
     """Ranges of the lines of the file; there may be no labels."""
-    from structpred.distributed.reading import held_examples
+    from structpred.distributed import Shards
+    from structpred.distributed.reading import held_head
 
     format, encoding = label_format(asked.data, asked.reading.format), asked.reading.encoding
-    cut = ranges(asked.data, n, Source(format, encoding=encoding))
-    read_rows(Reading.of_model(model), held_examples(asked.data, format), format, encoding)
+    cut = Shards.of_label_sets(os.path.abspath(asked.data), n, format=format, encoding=encoding)
+    read_rows(Reading.of_model(model), held_head(asked.data, format), format, encoding)
     return cut
 
 

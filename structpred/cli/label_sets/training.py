@@ -2,18 +2,21 @@
 
 import logging
 import math
+import os
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from structpred.cli.kinds.label_sets import Options
-from structpred.cli.label_sets.shards import shards_to_learn
-from structpred.cli.training import Training
+from structpred.cli.training import Training, tell_read
 from structpred.errors import ParameterError
-from structpred.io.multilabel.by_format import Reading, Source, read_examples, read_training
-from structpred.io.multilabel.data import MultiLabelData
+from structpred.io.multilabel.by_format import Reading, Source, label_format, read_examples, read_training
+from structpred.io.multilabel.data import MultiLabelData, ordered_labels
 from structpred.models.fields.label_graphs import ENUMERATED
 from structpred.models.fields.multilabel import HierarchicalMultiLabel, MultiLabelMRF
+
+if TYPE_CHECKING:
+    from structpred.distributed import Shards
 
 log = logging.getLogger("structpred.cli")
 
@@ -50,15 +53,13 @@ class Run(Training[Options]):
             start = time.perf_counter()
             self.data, self.reader = read_training(options.data, source)
             data, n_features = self.data, self.data.X.shape[1]
-            log.info(
-                "read %s: %d examples, %d features, %d labels, %.2f of them on in an example%s, format %s (%.1f s)",
-                data.name, len(data), n_features, len(data.label_names), data.cardinality,
-                "" if data.hierarchy is None else f", hierarchy of depth {int(data.hierarchy.depths.max())}",
-                self.reader["format"], time.perf_counter() - start,
-            )  # fmt: skip
             sizes = {"examples": len(data), "features": n_features, "labels": len(data.label_names)}
+            depth = "" if data.hierarchy is None else f", hierarchy of depth {int(data.hierarchy.depths.max())}"
+            listed = ", ".join(f"{n} {name}" for name, n in sizes.items())
+            shown = f"{listed}, {data.cardinality:.2f} of them on in an example{depth}, format {self.reader['format']}"
+            tell_read(data.name, shown, start)
         else:  # data are the first examples, which have all labels and features
-            shards, self.data, self.reader = shards_to_learn(options.data, options.shards, source)
+            shards, self.data, self.reader = _shards(options.data, options.shards, source)
             sizes = self.cut(shards)
         data = self.data
         self.edges = self._checked_edges(data)
@@ -112,3 +113,38 @@ class Run(Training[Options]):
         """Features, labels, edges and the inference."""
         inference = f"inference by {type(model.oracle_).__name__}"
         return f"{model.n_features_in_} features, {model.n_labels_} labels, {len(model.edges_)} edges, {inference}"
+
+
+def _shards(path: str, n: int, source: Source) -> tuple["Shards", MultiLabelData, dict[str, Any]]:
+    """n ranges of the lines of a file; its first examples, with all labels and features; and how they were read.
+
+    Only all lines of LIBSVM's text show labels and features: it is read once here, a piece at a time. Raises DataError, naming
+    file and line, and ParameterError for files that cannot be cut.
+    """
+    from structpred.distributed.reading import held_head
+    from structpred.distributed.shards import about_shard
+
+    source = source._replace(format=(format := label_format(path, source.format)))
+    shards = _ranges(path, n, source._replace(hierarchy=None) if format == "libsvm" else source)
+    if format == "libsvm":
+        read_training(held_head(path, format), source._replace(hierarchy=None))  # options of other formats are refused
+        names, n_features = set[str](), 0  # that occur in some shard
+        for k, shard in enumerate(shards):
+            with about_shard(k, shard):
+                data = shard.load().X
+            names.update(data.label_names)
+            n_features = max(n_features, data.X.shape[1])
+        source = source._replace(label_names=ordered_labels(names), n_features=n_features)
+        shards = _ranges(path, n, source)
+    return shards, *read_training(held_head(path, format), source)
+
+
+def _ranges(path: str, n: int, source: Source) -> "Shards":
+    """n ranges of the lines of a file."""
+    from structpred.distributed import Shards
+
+    labels, hierarchy = source.labels, source.hierarchy
+    if labels is not None and not labels.removeprefix("-").isdecimal():
+        labels = os.path.abspath(labels)
+    placed = source._replace(labels=labels, hierarchy=None if hierarchy is None else os.path.abspath(hierarchy))
+    return Shards.of_label_sets(os.path.abspath(path), n, **placed._asdict())

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from structpred.cli.dependencies.evaluation import read_gold, scored
+from structpred.cli.dependencies import results as parsers
 from structpred.cli.dependencies.results import explain, facts, judged_files, learnt, page, predict, shards, words_as_data
 from structpred.cli.kinds.kind import Asked, Scored
 from structpred.models.pipeline import ParsingPipeline
@@ -12,8 +12,8 @@ __all__ = ["explain", "facts", "judged", "judged_files", "learnt", "page", "pred
 
 def judged(pipeline: ParsingPipeline, asked: Asked) -> Scored:
     """The share of right tags, and the scores of a parser, all from the words of the data alone."""
-    gold = read_gold(asked.data, asked.reading)
-    found, true = scored(pipeline, asked, gold), np.array(gold.upos)
+    gold = parsers.read_gold(asked.data, asked.reading)
+    found, true = parsers.judged(pipeline, asked, gold), np.array(gold.upos)
     if not (known := true != "_").any():
         return found
     share = float((np.array(pipeline.tag(gold).upos) == true)[known].mean())

@@ -5,8 +5,8 @@ import logging
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -32,8 +32,7 @@ FORMATS_OF_INPUT = {"rows": tuple(ROW_FORMATS), "tokens": ("crfsuite",), "numeri
 Corpus = ColumnCorpus | AttributeCorpus | OcrWords
 
 
-@dataclass(frozen=True)
-class Reader:
+class Reader(NamedTuple):
     """How the training data were read, kept in the model file so that predict and evaluate read theirs alike.
 
     label_column: from 0. n_columns: with the labels. Both are None where the format has no columns, or before training.
@@ -45,10 +44,6 @@ class Reader:
     n_columns: int | None = None
     template: str | None = None
     missing: str | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data for a model file."""
-        return asdict(self)
 
     @classmethod
     def of_model(cls, model: Any, path: str, format: str | None, label_column: int | None) -> "Reader":
@@ -74,13 +69,11 @@ class Data:
 
     corpus: Corpus
     labels: list[list[str]] | None
-    n_sequences: int
-    n_tokens: int
     ids: Sequence[str] = ()
 
     def known(self, predicted: list[list[str]], reader: Reader) -> tuple[Sequence[Sequence[Any]], Sequence[Any]]:
         """True and predicted labels where the true one is known; says how many are not."""
-        labels, n = self.labels or [], self.n_tokens
+        labels, n = self.labels or [], self.corpus.n_tokens
         gold, found = comparable(labels, [np.array(row) for row in predicted], reader.missing)
         if (left := n - sum(map(len, gold))) > 0:
             log.warning("%s: %d of %d labels are missing, which are left out of the scores", self.corpus.name, left, n)
@@ -117,20 +110,20 @@ def parse_data(text: str, name: str, reader: Reader, folds: Sequence[int] | None
                     f"{words.name}: no word is in the chosen folds {', '.join(map(str, folds))}; the file has {known}"
                 )
             words = words.select(chosen)
-        return Data(words, words.letters, len(words), words.n_letters, ids[words.lines - 1].tolist())
+        return Data(words, words.letters, ids[words.lines - 1].tolist())
     if reader.format == "crfsuite":
         items = parse_crfsuite(text, name)
         if not items.attributes:
             hint = looks_like(split_lines(text[: 1 << 16])) or "; other format?"
             raise DataError(f"{items.where(0)}: no line has an attribute: expected tabs between label and attributes{hint}")
-        return Data(items, list(items.labels), len(items), items.n_tokens)
+        return Data(items, list(items.labels))
     width = COLUMN_FORMATS.get(reader.format) if reader.n_columns is None else None
     rows = parse_jsonl(text, name) if reader.format == "jsonl" else parse_columns(text, name, width)
     if word is not None and rows.n_columns == 1 and reader.n_columns is not None and not looks_like(split_lines(text[: 1 << 16])):
         rows = _filled(rows, word, reader.n_columns - (reader.label_column == reader.n_columns - 1))
     column = _label_column(rows, reader)
     labels = None if column is None else rows.labels(column)
-    return Data(rows, labels, len(rows), rows.n_tokens)
+    return Data(rows, labels)
 
 
 def _filled(words: ColumnCorpus, column: int, width: int) -> ColumnCorpus:
@@ -144,9 +137,9 @@ def _filled(words: ColumnCorpus, column: int, width: int) -> ColumnCorpus:
 
 def head_of(path: str, reader: Reader, encoding: str) -> Data:
     """The first sentences of a file. Raises DataError and ParameterError as for the whole."""
-    from structpred.distributed.reading import read_head
+    from structpred.distributed.reading import held_head
 
-    return parse_data(read_head(path, encoding), path, reader)
+    return parse_data(read_text(held_head(path, reader.format), encoding), path, reader)
 
 
 def shards_of(path: str, n: int, reader: Reader, encoding: str) -> "Shards":
@@ -191,7 +184,7 @@ def refuse_running_text(data: Data, known: Sequence[str]) -> None:
     words = [label for label in found if len(label) > 1 and any(map(str.isalnum, label))]
     if not isinstance(data.corpus, ColumnCorpus) or len(words) < len(found) or not found.isdisjoint(known):
         return
-    if len(found) > 1 or data.n_tokens == 1:
+    if len(found) > 1 or data.corpus.n_tokens == 1:
         n = data.corpus.n_columns
         raise DataError(
             f"{data.corpus.where(0)}: expected one token per line, in {n} columns with a label of the model or {n - 1} without, "

@@ -117,7 +117,7 @@ def _predicted(model: ChainLabeler, data: Data) -> list[Any]:
     """The labels of all sequences; says how fast it was."""
     start = time.perf_counter()
     predicted: list[Any] = model.predict(data.corpus)
-    log.debug("labelled %d tokens in %.2f s, features included", data.n_tokens, time.perf_counter() - start)
+    log.debug("labelled %d tokens in %.2f s, features included", data.corpus.n_tokens, time.perf_counter() - start)
     return predicted
 
 
@@ -210,7 +210,7 @@ def explain(model: ChainLabeler, asked: Asked) -> Explained:
     from structpred.evaluation.model_selection import select_sequences
 
     data, position = _read(model, asked), asked.own["position"]
-    i = asked.chosen(data.n_sequences)
+    i = asked.chosen(len(data.corpus))
     x, tokens = select_sequences(data.corpus, [i]), tokens_of(data)[i]
     other: Any = asked.runner_up("here, or a label with --position N") if position is None else None
     if position is not None:

@@ -1,10 +1,10 @@
-"""What `structpred train chain` does with column files, CRFsuite text and OCR letters."""
+"""What `structpred train chain` does with column files, CRFsuite text and OCR letters, and what `auto` stands for in options."""
 
 import logging
 import math
 import time
-from collections.abc import Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,17 +12,21 @@ import numpy as np
 
 from structpred.cli.kinds.sequences import Options
 from structpred.cli.sequences.data import Data, Reader, head_of, read_data, shards_of
-from structpred.cli.training import Training
+from structpred.cli.training import Training, tell_read
 from structpred.core.types import Integers
+from structpred.data.tag_schemes import scheme_of
 from structpred.errors import DataError, ParameterError
 from structpred.evaluation.model_selection import sequence_score
 from structpred.io.columns import COLUMN_FORMATS, ROW_FORMATS, ColumnCorpus
+from structpred.io.detection import Detected, detect_format, first_lines
 from structpred.io.guesses import looks_like
 from structpred.io.templates.templates import load_templates
-from structpred.io.text import split_lines
+from structpred.io.text import source_name, split_lines
 from structpred.models import ChainLabeler
 
 log = logging.getLogger("structpred.cli")
+#: the schemes whose phrases the F1 of conlleval counts
+_SCORED = ("IOB2", "IOB1", "IO", "IOBES")
 
 
 class Run(Training[Options]):
@@ -75,11 +79,11 @@ class Run(Training[Options]):
         if options.shards is None:
             data, reader = _read(options.data, given, options.folds, options)
             self.train = (data.corpus, data.labels or [])
-            sizes = {"sequences": data.n_sequences, "tokens": data.n_tokens}
+            sizes = {"sequences": len(data.corpus), "tokens": data.corpus.n_tokens}
         else:  # what is wrong with all lines is found in the first ones
             reader = _with_columns(head_of(options.data, given, options.encoding), given)
             sizes = self.cut(shards_of(options.data, options.shards, reader, options.encoding))
-        self.reader = reader.to_dict()
+        self.reader = reader._asdict()
         for template in self.templates or ():
             if any(atom.column == reader.label_column for atom in template.atoms):  # it would learn to copy the label
                 raise ParameterError(
@@ -133,14 +137,8 @@ def _read(path: str, reader: Reader, folds: Sequence[int] | None, options: Optio
     data = read_data(path, reader, folds, encoding=options.encoding, on_error=options.on_error)
     reader = _with_columns(data, reader)
     labels = {label for sequence in data.labels or [] for label in sequence} - {options.missing}
-    log.info(
-        "read %s: %d sequences, %d tokens, %d labels (%.1f s)",
-        data.corpus.name,
-        data.n_sequences,
-        data.n_tokens,
-        len(labels),
-        time.perf_counter() - start,
-    )
+    sizes = f"{len(data.corpus)} sequences, {data.corpus.n_tokens} tokens, {len(labels)} labels"
+    tell_read(data.corpus.name, sizes, start)
     return data, reader
 
 
@@ -152,8 +150,8 @@ def _with_columns(data: Data, reader: Reader) -> Reader:
         raise DataError(f"{data.corpus.where(0)}: expected {wanted} got {'none' if reader.format == 'jsonl' else 1}{hint}")
     if reader.format in ROW_FORMATS and reader.n_columns is None:
         width = data.corpus.n_columns  # type: ignore[union-attr]
-        return replace(reader, n_columns=width, label_column=(reader.label_column or 0) % width)
-    return reader if reader.format in ROW_FORMATS else replace(reader, label_column=None)
+        return reader._replace(n_columns=width, label_column=(reader.label_column or 0) % width)
+    return reader if reader.format in ROW_FORMATS else reader._replace(label_column=None)
 
 
 def _drawn(n: int, fraction: float, seed: int) -> Integers:
@@ -162,3 +160,53 @@ def _drawn(n: int, fraction: float, seed: int) -> Integers:
     if n_out == n:
         raise ParameterError(f"--dev-fraction {fraction:g} leaves nothing to train on: TRAIN has {n} sequences")
     return np.sort(np.random.default_rng(seed).permutation(n)[:n_out])
+
+
+def completed(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of options with those found in the first lines of TRAIN where they are "auto"; says what it found.
+
+    Raises DataError where the lines show no format of sequences.
+    """
+    asked = [name for name in ("format", "template", "dev_metric") if values.get(name) == "auto"]
+    found = dict(values)
+    if not asked:
+        return found
+    data, format, column = values["data"], values["format"], values["label_column"]
+    lines = first_lines(data, values["encoding"])
+    if format == "auto":
+        seen = detect_format(lines, source_name(data))
+        if seen.format not in (*ROW_FORMATS, "crfsuite", "ocr"):
+            expected = "expected sequences with labels"
+            raise DataError(f"{source_name(data)}: {expected}, got the format {seen.format}{looks_like(lines)}")
+    else:
+        widths = Counter(len(line.split()) for line in lines if line.strip())
+        width = ROW_FORMATS[format] or max(widths, key=lambda n: widths[n], default=1) if format in ROW_FORMATS else None
+        seen = Detected(format, "as named", width)
+    labels = seen.labels(lines, column)
+    labels.pop(values.get("missing", "_"), None)
+    phrases = scheme_of(labels.items(), ()) in _SCORED
+    found["format"] = seen.format
+    if "template" in asked:
+        found["template"] = _template(seen.width, column, phrases, labels)
+    if "dev_metric" in asked:
+        found["dev_metric"] = "f1" if phrases else "token_accuracy"
+    if "format" in asked or ("template" in asked and found["template"]):
+        scheme = ", labels of phrases (B-X, I-X)" if phrases else ""
+        template = f"; templates {found['template']}" if found["template"] else ""
+        log.info("%s: format %s: %s%s%s", source_name(data), seen.format, seen.seen, scheme, template)
+    return found
+
+
+def _template(width: int | None, label_column: int, phrases: bool, labels: Counter[str]) -> str | None:
+    """The built-in templates that read what the columns hold; None without columns.
+
+    Names are few among their tokens, chunks cover most of them.
+    """
+    if width is None:
+        return None
+    column = label_column % width
+    if column == 0:
+        raise ParameterError("--template auto expects words in column 0, which holds the labels: give --template")
+    if width > 2 and column != 1 and not (phrases and 2 * labels["O"] > labels.total()):
+        return "chunking"
+    return "ner" if phrases else "pos"
