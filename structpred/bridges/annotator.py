@@ -75,21 +75,18 @@ class Annotator:
         features: Callable[[list[Token]], Any] | None = None,
     ) -> None:
         self.name, self.path, self.sets, self.columns, self.features = name, model, sets, columns, features
-        self._labeler: ChainLabeler | None = None
-        self._parser: DependencyParser | None = None
+        self._model: ChainLabeler | DependencyParser | None = None
         if model is not None and Path(model).exists():
             self._read(model)
 
     @property
     def estimator(self) -> "ChainLabeler | DependencyParser":
         """The fitted model; read now if it was not there before. (spaCy looks at an attribute `model` of its own components.)"""
-        if self._parser is None and self._labeler is None:
-            if self.path is None:
-                raise ParameterError(f"the component {self.name!r} has no model: config={{'model': 'FILE'}}")
-            self._read(self.path)
-        found = self._parser or self._labeler
-        assert found is not None
-        return found
+        if self._model is not None:
+            return self._model
+        if self.path is None:
+            raise ParameterError(f"the component {self.name!r} has no model: config={{'model': 'FILE'}}")
+        return self._read(self.path)
 
     def __call__(self, doc: Doc) -> Doc:
         """Annotate one document."""
@@ -97,13 +94,15 @@ class Annotator:
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
         """Annotate documents, `batch_size` at once: each block is one call of `predict`."""
-        docs, _ = iter(stream), self.estimator
+        from structpred.models import DependencyParser
+
+        docs, model = iter(stream), self.estimator
         while block := list(itertools.islice(docs, batch_size)):
             sentences = list(each_sentence(block))
-            if self._parser is not None:
-                self._parse(self._parser, [tokens for _, tokens in sentences])
-            elif self._labeler is not None:
-                self._label(self._labeler, block, sentences)
+            if isinstance(model, DependencyParser):
+                self._parse(model, [tokens for _, tokens in sentences])
+            else:
+                self._label(model, block, sentences)
             yield from block
 
     def to_disk(self, path: str | os.PathLike[str], *, exclude: Iterable[str] = ()) -> None:
@@ -128,20 +127,19 @@ class Annotator:
             (Path(folder) / "model.spz").write_bytes(data)
             return self.from_disk(folder)
 
-    def _read(self, path: str | os.PathLike[str]) -> None:
+    def _read(self, path: str | os.PathLike[str]) -> "ChainLabeler | DependencyParser":
         from structpred.models import DependencyParser
         from structpred.models.files import load_estimator
 
-        model = load_estimator(path, "ChainLabeler", "DependencyParser", "ParsingPipeline")
-        if isinstance(model, DependencyParser):
-            if self.sets is not None:
-                raise ParameterError(f"sets: the model is a parser, which sets heads and relations, got {self.sets!r}")
-            self._parser, self._labeler = model, None
-            return
-        _target(model, self.sets)
-        if self.features is None:
-            _columns(model, self.columns)
-        self._parser, self._labeler = None, model
+        model: ChainLabeler | DependencyParser = load_estimator(path, "ChainLabeler", "DependencyParser", "ParsingPipeline")
+        if not isinstance(model, DependencyParser):
+            _target(model, self.sets)
+            if self.features is None:
+                _columns(model, self.columns)
+        elif self.sets is not None:
+            raise ParameterError(f"sets: the model is a parser, which sets heads and relations, got {self.sets!r}")
+        self._model = model
+        return model
 
     def _label(self, model: "ChainLabeler", docs: Sequence[Doc], sentences: list[tuple[str, list[Token]]]) -> None:
         if self.features is None:

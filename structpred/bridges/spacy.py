@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from structpred.bridges.predictions import heads_and_relations, plain_lists
-from structpred.data.phrases import as_iobes
+from structpred.data.phrases import PhraseLabels, as_iobes
 from structpred.errors import DataError, ParameterError
 from structpred.io.treebanks.treebank import Sentence, Tree
 from structpred.runtime.dependencies import require_installed
@@ -252,18 +252,12 @@ def set_trees(words: Sequence[Sequence[Token]], trees: Sequence[Tree]) -> None:
 
 def phrases_of(words: Sequence[Sequence[Token]], labels: Sequence[Sequence[Any]]) -> list[list[Any]]:
     """The phrases of each sentence as spans of its document, as conlleval reads tags; one without a type is a PHRASE."""
-    from structpred.evaluation.chunks import matched
-    from structpred.evaluation.coding import encode
-
-    found: list[list[Any]] = [[] for _ in words]
-    rows = [[as_iobes(str(tag)) for tag in row] for row in plain_lists(labels, [len(tokens) for tokens in words])]
-    if not rows:
-        return found
-    coded = encode(rows, rows)
-    names, spans, _, _ = matched(coded, "conlleval")
-    sentences = np.searchsorted(coded.offsets, spans.starts, side="right") - 1
-    for i, start, end, kind in zip(*(a.tolist() for a in (sentences, spans.starts, spans.ends, spans.types)), strict=True):
-        found[i] += spans_of(words[i], [(start - int(coded.offsets[i]), end - int(coded.offsets[i]), names[kind])])
+    found = []
+    for tokens, row in zip(words, plain_lists(labels, [len(tokens) for tokens in words]), strict=True):
+        read = PhraseLabels.of(as_iobes(str(tag)) for tag in row)
+        spans = read.spans(np.arange(len(row)), np.array([0, len(row)]), "conlleval")
+        names = [read.names[kind] for kind in spans.types.tolist()]
+        found.append(spans_of(tokens, zip(spans.starts.tolist(), spans.ends.tolist(), names, strict=True)))
     return found
 
 
