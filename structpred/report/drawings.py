@@ -2,8 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,13 +18,11 @@ Look = Callable[[int, int], tuple[str, str, str]]
 _LONGEST = 24  # letters of a name beside a heat map; the tool tips have it whole
 
 
-@dataclass(frozen=True)
-class Curve:
+class Curve(NamedTuple):
     """One line of a chart: points (x, y) in order of x; dashed or not."""
 
     name: str
-    x: Sequence[float]
-    y: Sequence[float]
+    points: Sequence[tuple[float, float]]
     colour: str
     dashed: bool = False
 
@@ -43,8 +40,8 @@ def chart(
     with its name.
     """
     width, height, left, right, top, bottom = 440.0, 280.0, 64.0, 24.0, 26.0, 44.0
-    xs = np.concatenate([np.asarray(c.x, dtype=np.float64) for c in curves])
-    ys = np.concatenate([np.asarray(c.y, dtype=np.float64) for c in curves] + ([np.array([mark[0]])] if mark else []))
+    xs, ys = np.array([point for c in curves for point in c.points], dtype=np.float64).T
+    ys = np.append(ys, mark[0]) if mark else ys
     x_ticks = ticks(0.0, float(xs.max()) or 1.0)
     low = min(0.0, float(ys.min())) if from_zero or ys.min() == ys.max() else float(ys.min())
     y_ticks = log_ticks(float(ys.min()), float(ys.max())) if log else ticks(low, float(ys.max()) or 1.0)
@@ -63,7 +60,7 @@ def chart(
         parts.append(tag("line", x1=left, x2=width - right, y1=up(mark[0]), y2=up(mark[0]), stroke=GREY, stroke_dasharray="2 3"))
         parts.append(label(width - right, up(mark[0]) - 4, mark[1], "end"))
     for k, curve in enumerate(curves):
-        points = [(across(x), up(y)) for x, y in zip(curve.x, curve.y, strict=True)]
+        points = [(across(x), up(y)) for x, y in curve.points]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
         dash = "5 3" if curve.dashed else None
         parts.append(tag("polyline", points=path, fill="none", stroke=curve.colour, stroke_width=1.8, stroke_dasharray=dash))

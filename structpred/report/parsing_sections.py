@@ -121,9 +121,7 @@ def distances(scores: ParsingScores) -> Html:
     ):
         points = [(k, c) for k, c in scores.by_distance.items() if k > 0 and getattr(c, of) >= _LEAST_ARCS]
         if len(points) > 1:
-            curves.append(
-                Curve(name, [float(k) for k, _ in points], [100 * getattr(c, share) for _, c in points], colour, dashed)
-            )
+            curves.append(Curve(name, [(float(k), 100 * getattr(c, share)) for k, c in points], colour, dashed))
     note = (
         "Recall: of the gold arcs of a length, those that were found (UAS by distance). Precision: of the predicted ones, those "
         f"that are right. Lengths with fewer than {_LEAST_ARCS} arcs are not drawn. An arc is correct if its head is."

@@ -70,7 +70,7 @@ def reliability(found: Calibration | None) -> Html:
     """The share of phrases that is right against their probability, as a curve and as a table."""
     if found is None or not (bins := found.bins()):
         return _NOTHING
-    curve, line = Curve("right", [b[2] for b in bins], [b[3] for b in bins], BLUE), Curve("ideal", [0, 1], [0, 1], GREY, True)
+    curve, line = Curve("right", [b[2:4] for b in bins], BLUE), Curve("ideal", [(0, 0), (1, 1)], GREY, True)
     rows = [[low, n, *map(percent, shares)] for low, n, *shares in bins]
     picture = chart([curve, line], "probability of a phrase", "share that is right")
     note = tag("p", f"Expected calibration error: {found.error:.4f}.", class_="note")
@@ -221,7 +221,7 @@ def _charts(history: Sequence[Mapping[str, Any]]) -> list[Html]:
             points = [(float(row[x]), v) for row in history if row.get(x) is not None and (v := _measured(row, key)) is not None]
             points = [(a, b) for a, b in points if b > 0 or not log]
             if len(points) > 1:
-                curves.append(Curve(key, [a for a, _ in points], [b for _, b in points], colour, key == "dual"))
+                curves.append(Curve(key, points, colour, key == "dual"))
         mark = (1.0, "1 %") if log else None
         if curves:
             charts.append(chart(_cropped(curves), below, left, log=log, mark=mark, from_zero="dev_score" not in keys))
@@ -238,11 +238,8 @@ def _measured(row: Mapping[str, Any], key: str) -> float | None:
 
 def _cropped(curves: list[Curve]) -> list[Curve]:
     """Without early values so large that they would press the rest flat: those above three times the last of the first curve."""
-    limit = 3 * abs(curves[0].y[-1])
-    if curves[0].name != "primal" or max(curves[0].y) <= limit:
+    limit = 3 * abs(curves[0].points[-1][1])
+    if curves[0].name != "primal" or max(y for _, y in curves[0].points) <= limit:
         return curves
-    kept = []
-    for c in curves:
-        points = [(x, y) for x, y in zip(c.x, c.y, strict=True) if abs(y) <= limit]
-        kept.append(Curve(c.name, [x for x, _ in points], [y for _, y in points], c.colour, c.dashed) if points else c)
-    return kept
+    kept = [[(x, y) for x, y in c.points if abs(y) <= limit] for c in curves]
+    return [c._replace(points=points or c.points) for c, points in zip(curves, kept, strict=True)]
