@@ -42,12 +42,10 @@ def read_mulan(path: Source, labels: PathLike | int | Sequence[str], *, encoding
     place = {one.name: k for k, one in enumerate(table.attributes)}
     columns = sorted(place[name] for name in names)
     ordered = [table.attributes[k].name for k in columns]
-    if len(columns) == len(table.attributes):
-        raise DataError(f"{table.name}: every attribute is a label; there are no features")
+    others = features_of(table, names)
     check_table(len(table.lines), len(columns), table.size, table.name)
     Y = label_table(np.stack([_label_column(table, k) for k in columns], axis=1))
-    is_label = set(columns)
-    parts, features = feature_columns(table, [k for k in range(len(table.attributes)) if k not in is_label])
+    parts, features = feature_columns(table, others)
     hierarchy = None
     if any(parent is not None for parent in parents.values()):
         at = {name: k for k, name in enumerate(ordered)}
