@@ -27,7 +27,7 @@ from structpred.text.suggestions import synonym
 COMMANDS = {
     "train": ("structpred.cli.train", "train"),
     "predict": ("structpred.cli.predict", "predict"),
-    "evaluate": ("structpred.cli.evaluate", "evaluate"),
+    "evaluate": ("structpred.cli.predict", "evaluate"),
     "inspect": ("structpred.cli.understanding", "inspect"),
     "explain": ("structpred.cli.understanding", "explain"),
     "prune": ("structpred.cli.prune", "prune"),

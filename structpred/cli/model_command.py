@@ -1,16 +1,22 @@
-"""Commands about a model file of any kind: each kind adds its options, and refuses those that are not for it."""
+"""Commands about a model file of any kind: each kind adds its options, and refuses those that are not for it; running text.
+
+--text: DATA of a command are running text, of which a tokenizer makes words and the kind of model data.
+"""
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import click
 
-from structpred.cli.kinds.kind import Kind, found_kinds
-from structpred.cli.options import refuse
+from structpred.cli.kinds.kind import Asked, Kind, found_kinds
+from structpred.cli.options import Command, given, refuse
 from structpred.cli.own_code import made
 from structpred.cli.session import Session
-from structpred.errors import ModelFileError, ParameterError
+from structpred.errors import DataError, ModelFileError, ParameterError
 
 
 class ModelCommand(click.Command):
@@ -77,3 +83,43 @@ def refuse_foreign(ctx: click.Context, kind: Kind) -> None:
         others = [other.place.split()[0].removeprefix("--") for other in kinds_of(ctx.obj) if other.place is not None]
         refuse(ctx, foreign.intersection(others), f"is not for {kind.plural}, which have {kind.place}")
     refuse(ctx, (*sorted(foreign), *kind.refuses.get(command, ())), f"is not for {kind.plural}")
+
+
+def text_options(command: Command) -> Command:
+    """--text and --language."""
+    flag = click.option(
+        "--text", is_flag=True, help="DATA is running text: spaCy, if it is installed, finds words and sentences."
+    )  # fmt: skip
+    language = click.option(
+        "--language", default="en", show_default=True, metavar="CODE",
+        help="With --text: whose tokenizer; xx for that of no language in particular.",
+    )  # fmt: skip
+    return flag(language(command))
+
+
+def check_text(ctx: click.Context, asked: Asked) -> None:
+    """UsageError for options that go only with --text, or not with it."""
+    if asked.own["text"]:
+        refuse(ctx, ("label_column", "folds", "on_error"), "is not for --text")
+    elif given(ctx, "language"):
+        raise click.UsageError("--language needs --text")
+
+
+@contextmanager
+def words_of(kind: Kind, model: Any, asked: Asked) -> Iterator[Asked]:
+    """What was asked, of the words of the text where that is what DATA are; DataError for a text without words."""
+    if not asked.own["text"]:
+        yield asked
+        return
+    from tempfile import TemporaryDirectory
+
+    from structpred.bridges.spacy import tokenized
+    from structpred.io.text import read_text, source_name
+
+    sentences = tokenized(read_text(asked.data, asked.reading.encoding), asked.own["language"])
+    if not sentences:
+        raise DataError(f"{source_name(asked.data)}: expected text with at least one word, got none")
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "words"
+        path.write_text(kind.words_as_data(model, asked, sentences), encoding="utf-8")
+        yield replace(asked, data=str(path), reading=asked.reading._replace(encoding="utf-8"))

@@ -9,9 +9,8 @@ from typing import Any
 import click
 
 from structpred.cli.kinds.kind import Asked
-from structpred.cli.model_command import ModelCommand, open_model
+from structpred.cli.model_command import ModelCommand, check_text, open_model, text_options, words_of
 from structpred.cli.options import InputFile, Reading, general_options, known_encoding, reading_options, refuse
-from structpred.cli.running_text import check_text, text_options, words_of
 
 log = logging.getLogger("structpred.cli")
 

@@ -1,12 +1,12 @@
 """What the commands do with a parser: a treebank is parsed batch by batch, and its bytes stay; scores are under named rules."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from structpred.cli.dependencies.data import read, shards_of, treebank_format
 from structpred.cli.facts import Learnt, Pairs, described, training_text
 from structpred.cli.files import json_lines, write_stream
 from structpred.cli.kinds.kind import RUNNER_UP, Asked, Explained, Scored
@@ -27,7 +27,8 @@ from structpred.evaluation import (
     parsing_interval,
 )
 from structpred.evaluation.bootstrap import PARSING_METRICS
-from structpred.io.treebanks.reader import stream_treebank
+from structpred.io.treebanks.formats import TREEBANK_FORMATS, TreebankFormat
+from structpred.io.treebanks.reader import read_treebank, stream_treebank
 from structpred.io.treebanks.treebank import Sentence, Tree, Treebank, write_treebank
 from structpred.models import DependencyParser
 
@@ -284,3 +285,25 @@ def page(parser: DependencyParser, asked: Asked, about: "About") -> str:
         places=[f"line {gold.line_numbers[k]}" for k in gold.offsets[:-1].tolist()],
     )
     return parsing_report(contents)
+
+
+def treebank_format(name: str | None) -> TreebankFormat | None:
+    """The treebank format of that name. None means: detect it from the lines. Raises ParameterError for other formats."""
+    if name is not None and name not in TREEBANK_FORMATS:
+        raise ParameterError(f"a parser reads treebanks: --format must be {', '.join(TREEBANK_FORMATS)}, not {name}")
+    return None if name is None else TREEBANK_FORMATS[name]
+
+
+def read(path: str, reading: Reading, **checks: Any) -> Treebank:
+    """The whole treebank; checks: what it may lack, as for `read_treebank`."""
+    format = treebank_format(reading.format)
+    return read_treebank(path, format, on_error=reading.on_error, encoding=reading.encoding, **checks)
+
+
+def shards_of(path: str, n: int, reading: Reading) -> tuple["Shards", str]:
+    """n byte ranges of a treebank, and its format, which is what the first lines show where none is given."""
+    from structpred.distributed import Shards
+
+    format, encoding = treebank_format(reading.format), reading.encoding
+    name = next(stream_treebank(path, format, batch_size=1, check_trees=False, encoding=encoding)).format.name
+    return Shards.of_file(os.path.abspath(path), n, format=name, encoding=encoding), name

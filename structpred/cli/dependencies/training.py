@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from structpred.cli.dependencies.data import read, shards_of
-from structpred.cli.dependencies.results import judge_model
+from structpred.cli.dependencies.results import judge_model, read, shards_of
 from structpred.cli.kinds.dependencies import Options
 from structpred.cli.options import Reading
 from structpred.cli.training import Training, stage_facts, tell_read, tell_stage
