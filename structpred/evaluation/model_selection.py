@@ -111,7 +111,7 @@ def tree_score(parser: Any, X: Any, y: Any = None, *, figure: str = "las") -> fl
     from structpred.models.parser.sentences import as_treebank
 
     gold = as_treebank(X, y, trees=True)
-    found = getattr(evaluate_treebanks(gold, as_treebank(gold, parser.predict(gold)), UD), figure)
+    found = getattr(evaluate_treebanks(gold, parser.predict(gold), UD), figure)
     if found is None:
         raise DataError(f"{figure}: it is about relations, which these trees or the parser do not have; use uas")
     return float(found)

@@ -5,7 +5,7 @@ import itertools
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,10 +14,8 @@ from structpred.errors import DataError
 from structpred.evaluation.chunks import counts_lines
 from structpred.evaluation.coding import sums, tallied
 from structpred.evaluation.trees import Flags, Forest, Parse, ParsingRules, check_trees, forest
+from structpred.io.treebanks.treebank import Treebank
 from structpred.text.markup import Shown
-
-if TYPE_CHECKING:
-    from structpred.io.treebanks.treebank import Treebank
 
 # The lengths of arcs that eval.pl distinguishes.
 _LENGTHS = (("to root", 0, 0), ("1", 1, 1), ("2", 2, 2), ("3-6", 3, 6), ("7-", 7, None))
@@ -220,16 +218,18 @@ def evaluate_trees(
     return _Comparison(one, other, rules, marks, flat_upos).scores()
 
 
-def evaluate_treebanks(gold: "Treebank", predicted: "Treebank", rules: ParsingRules) -> ParsingScores:
-    """As `evaluate_trees`, on two treebanks, which must have the same sentences and words.
+def evaluate_treebanks(gold: Treebank, predicted: Treebank | Sequence[Parse], rules: ParsingRules) -> ParsingScores:
+    """As `evaluate_trees`, on two treebanks, which must have the same sentences and words; or on one and trees for it.
 
     Punctuation is recognised by the gold treebank's forms and tags. Raises DataError as `evaluate_trees` does, and with the
     lines of both files for words that differ.
     """
-    _check_same_words(gold, predicted)
+    if isinstance(predicted, Treebank):
+        _check_same_words(gold, predicted)
+        predicted = predicted.trees()
     sentences = gold.sentences()
     forms, upos = [s.forms for s in sentences], [s.upos for s in sentences]
-    return evaluate_trees(gold.trees(), predicted.trees(), forms=forms, upos=upos, rules=rules)
+    return evaluate_trees(gold.trees(), predicted, forms=forms, upos=upos, rules=rules)
 
 
 def relation_pairs(
@@ -259,7 +259,7 @@ def _check_words(forms: Sequence[Sequence[str]], upos: Sequence[Sequence[str]]) 
             raise DataError(f"sentence {i}: {len(words)} words but {len(tags)} tags")
 
 
-def _check_same_words(gold: "Treebank", predicted: "Treebank") -> None:
+def _check_same_words(gold: Treebank, predicted: Treebank) -> None:
     if len(gold) != len(predicted):
         raise DataError(
             f"{predicted.path}: expected the {len(gold)} sentences of {gold.path}, got {len(predicted)} "

@@ -190,8 +190,7 @@ class Run:
                 checkpoint=checkpoint, resume=checkpoint.exists(), check_every=self.epochs, random_state=0,
             ).fit(self.train)  # fmt: skip
             start = time.process_time()
-            found = Treebank.of(self.test.sentences(), parser.predict(self.test))
-            uas = evaluate_treebanks(self.test, found, UD).without_punctuation.uas
+            uas = evaluate_treebanks(self.test, parser.predict(self.test), UD).without_punctuation.uas
             seconds = float(parser.history_[-1]["cpu_seconds"] or 0.0) + time.process_time() - start
             rows = parser.report_.get("group_weights", np.empty((0, 0)))
             return Training(uas, seconds, parser.group_norms_[:-1].tolist(), rows.tolist())

@@ -18,12 +18,10 @@ from structpred.evaluation import (
     CONLLX,
     UD,
     Comparison,
-    ParsingRules,
     ParsingScores,
     compare_parsers,
     confusion_matrix,
     evaluate_treebanks,
-    evaluate_trees,
     parsing_interval,
 )
 from structpred.evaluation.bootstrap import PARSING_METRICS
@@ -118,16 +116,15 @@ def judged(system: str | DependencyParser, asked: Asked, read_before: Treebank |
     """UAS, LAS and more, by named rules. system: a parser, or a file with predictions or a model."""
     gold = read_gold(asked.data, asked.reading) if read_before is None else read_before
     rules, against = RULES[asked.own["rules"]], asked.own["against"]
-    if isinstance(system, str):
-        scores, trees = judge(system, gold, asked.reading, rules)
-    else:
-        scores, trees = judge_model(system, gold, rules)
-    other = None if against is None else judge(against, gold, asked.reading, rules)[0]
+    trees = _parsed(system, gold, asked.reading)
+    scores = evaluate_treebanks(gold, trees, rules)
+    other = None if against is None else evaluate_treebanks(gold, _parsed(against, gold, asked.reading), rules)
     if asked.confusion is not None:
         from structpred import report
         from structpred.evaluation.parsing import relation_pairs
 
-        report.confusion(*confusion_matrix(*relation_pairs(gold.trees(), trees, rules)), asked.confusion)
+        found = trees.trees() if isinstance(trees, Treebank) else trees
+        report.confusion(*confusion_matrix(*relation_pairs(gold.trees(), found, rules)), asked.confusion)
     return _shown(scores, other, asked)
 
 
@@ -138,23 +135,15 @@ def read_gold(path: str, reading: Reading) -> Treebank:
     return treebank
 
 
-def judge_model(model: DependencyParser, gold: Treebank, rules: ParsingRules) -> tuple[ParsingScores, list[Tree]]:
-    """The scores of a parser on a treebank, and its trees."""
-    trees = model.predict(gold)
-    sentences = gold.sentences()
-    forms, upos = [s.forms for s in sentences], [s.upos for s in sentences]
-    return evaluate_trees(gold.trees(), trees, forms=forms, upos=upos, rules=rules), trees
-
-
-def judge(path: str, gold: Treebank, reading: Reading, rules: ParsingRules) -> tuple[ParsingScores, list[Tree]]:
-    """The same for a file: a treebank with predictions, or a model."""
+def _parsed(system: str | DependencyParser, gold: Treebank, reading: Reading) -> Treebank | list[Tree]:
+    """What a parser, or that of a file, finds for a treebank; or the treebank with predictions that the file is."""
     from structpred.models.files import load_estimator
 
-    if _is_archive(path):
-        return judge_model(load_estimator(path, "DependencyParser", "ParsingPipeline"), gold, rules)
-    # the rules decide what predictions must be like: some allow several roots, even cycles
-    predicted = read(path, reading._replace(on_error="raise"), check_trees=False)
-    return evaluate_treebanks(gold, predicted, rules), predicted.trees()
+    if isinstance(system, str) and not _is_archive(system):
+        # the rules decide what predictions must be like: some allow several roots, even cycles
+        return read(system, reading._replace(on_error="raise"), check_trees=False)
+    parser = load_estimator(system, "DependencyParser", "ParsingPipeline") if isinstance(system, str) else system
+    return parser.predict(gold)
 
 
 def _is_archive(path: str) -> bool:

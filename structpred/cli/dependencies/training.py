@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from structpred.cli.dependencies.results import judge_model, read, shards_of
+from structpred.cli.dependencies.results import read, shards_of
 from structpred.cli.kinds.dependencies import Options
 from structpred.cli.options import Reading
 from structpred.cli.training import Training, stage_facts, tell_read, tell_stage
 from structpred.errors import DataError
-from structpred.evaluation import CONLL07, UD, ParsingScores
+from structpred.evaluation import CONLL07, UD, ParsingScores, evaluate_treebanks
 from structpred.io.templates.arc_template_sets import conjunction_family, read_arc_templates
 from structpred.io.text import source_name
 from structpred.io.treebanks.formats import CONLL_U
@@ -97,7 +97,7 @@ class Run(Training[Options]):
         self.scores: ParsingScores | None = None
         if self.dev is not None:  # by UD's rules where they apply, else over every word
             rules = UD if self.dev.format == CONLL_U and model.single_root else CONLL07
-            self.scores = judge_model(model, self.dev, rules)[0]
+            self.scores = evaluate_treebanks(self.dev, model.predict(self.dev), rules)
         scores = self.scores
         return {
             **{name: None if stage is None else stage_facts(stage) for name, stage in self.trained(model).items()},
