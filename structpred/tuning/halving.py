@@ -13,7 +13,7 @@ import numpy as np
 
 from structpred.core.types import Integers
 from structpred.errors import ParameterError
-from structpred.text.markup import preformatted
+from structpred.text.markup import Shown
 from structpred.text.tables import aligned
 
 Setting = dict[str, Any]
@@ -114,7 +114,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Tuned:
+class Tuned(Shown):
     """All settings of a grid with their scores.
 
     Attributes
@@ -148,10 +148,6 @@ class Tuned:
         trials = [{**asdict(trial), "setting": plain(trial.setting)} for trial in self.trials]
         best = {"setting": plain(self.best.setting), "score": self.best.score, "passes": self.best.best_pass}
         return {"best": best, "rungs": [rung._asdict() for rung in self.rungs], "cpu_seconds": self.cpu_seconds, "trials": trials}
-
-    def _repr_html_(self) -> str:
-        """The table, for notebooks."""
-        return preformatted(self.table())
 
     def table(self) -> str:
         """A line a setting, the best first: values, passes, best score in per cent, its pass, CPU seconds, what became of it."""
