@@ -32,14 +32,13 @@ def bench_command(experiment: "Experiment") -> click.Command:
 
     def run(data: str | None, quick: bool, only: str | None, as_json: bool, output: str | None,
             picture: str | None = None, **others: int) -> None:  # fmt: skip
+        from structpred.cli.files import check_picture
         from structpred.experiments.experiment import Wanted, data_folder
-        from structpred.report.figures import check_path
 
         numbers = {name: others[name.replace("-", "_")] for name in experiment.numbers}
         switches = frozenset(name for name in experiment.switches if others[name])
         wanted = Wanted(quick, only, switches, numbers, None if output is None else Path(output))
-        if picture is not None:
-            check_path(picture)
+        check_picture(picture, "--picture", ())
         figures = experiment.ran(data_folder(data), wanted)
         click.echo(experiment.shown(figures, as_json=as_json, quick=quick))
         if picture is not None:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from structpred.cli.kinds.sequences import Sequences
-from structpred.cli.options import Folds, InputFile
+from structpred.cli.options import InputFile, folds
 from structpred.cli.train import train_command
 from structpred.cli.training_options import resolved_passes, trainer_of
 
@@ -17,19 +17,12 @@ KIND = Sequences()
 _ALIKE = ("format", "template", "label_column", "folds", "trainer", "C", "max_iter", "min_count", "on_error", "encoding")
 
 
-class Numbers(click.ParamType[tuple[float, ...]]):
-    """Numbers separated by commas."""
-
-    name = "numbers"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, ...]:
-        """Parse the text; a usage error says what is expected."""
-        if isinstance(value, tuple):
-            return value
-        try:
-            return tuple(float(piece) for piece in str(value).split(","))
-        except ValueError:
-            self.fail(f"expected numbers separated by commas, such as 0.1,0.5,1, got {value!r}", param, ctx)
+def numbers(value: str | tuple[float, ...]) -> tuple[float, ...]:
+    """The type of numbers separated by commas; BadParameter says what is expected."""
+    try:
+        return tuple(map(float, value.split(","))) if isinstance(value, str) else value
+    except ValueError:
+        raise click.BadParameter(f"expected numbers separated by commas, such as 0.1,0.5,1, got {value!r}") from None
 
 
 @click.command(short_help="Scores against the amount of training data.")
@@ -38,8 +31,8 @@ class Numbers(click.ParamType[tuple[float, ...]]):
     "--test", "--dev", "dev", type=InputFile(), required=True, metavar="FILE",
     help="Labelled data to score on; --dev is the same.",
 )  # fmt: skip
-@click.option("--test-folds", "--dev-folds", "dev_folds", type=Folds(), help="Score on these folds of OCR data in --test.")
-@click.option("--fractions", type=Numbers(), default="0.1,0.2,0.4,0.7,1", show_default=True, help="Parts of TRAIN to train on.")
+@click.option("--test-folds", "--dev-folds", "dev_folds", type=folds, help="Score on these folds of OCR data in --test.")
+@click.option("--fractions", type=numbers, default="0.1,0.2,0.4,0.7,1", show_default=True, help="Parts of TRAIN to train on.")
 @click.option("--seeds", default=3, show_default=True, type=click.IntRange(1), metavar="N", help="Runs a fraction, seeds 0..N-1.")
 @click.option("--picture", metavar="FILE", help="Draw the curve: a .png or .svg.")
 @click.option("--json", "as_json", is_flag=True, help="All runs as one JSON object.")

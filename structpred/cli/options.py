@@ -85,22 +85,17 @@ class InputFile(click.ParamType[str]):
         return path
 
 
-class Folds(click.ParamType[tuple[int, ...]]):
-    """Folds as in ``0``, ``1-9`` or ``0,3,5-7``; a tuple of numbers."""
-
-    name = "folds"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
-        """Parse the text; a usage error says what is expected."""
-        if isinstance(value, tuple):
-            return value
-        found: set[int] = set()
-        for piece in str(value).split(","):
-            first, dash, last = piece.strip().partition("-")
-            if not first.isdecimal() or (dash and not last.isdecimal()) or int(first) > int(last or first) or len(piece) > 9:
-                self.fail(f"expected folds such as 0, 1-9 or 0,3,5-7, got {value!r}", param, ctx)
-            found.update(range(int(first), int(last or first) + 1))
-        return tuple(sorted(found))
+def folds(value: str | tuple[int, ...]) -> tuple[int, ...]:
+    """The type of folds as in ``0``, ``1-9`` or ``0,3,5-7``; BadParameter says what is expected."""
+    if isinstance(value, tuple):
+        return value
+    found: set[int] = set()
+    for piece in value.split(","):
+        first, dash, last = piece.strip().partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()) or int(first) > int(last or first) or len(piece) > 9:
+            raise click.BadParameter(f"expected folds such as 0, 1-9 or 0,3,5-7, got {value!r}")
+        found.update(range(int(first), int(last or first) + 1))
+    return tuple(sorted(found))
 
 
 def general_options(command: Command) -> Command:
@@ -234,7 +229,7 @@ def _checked(path: str, key: str, value: Any, option: click.Option, ctx: click.C
         if not isinstance(value, bool):
             raise click.UsageError(f"{path}: {key}: expected true or false, got {value!r}", ctx)
         return value
-    if isinstance(value, list) and isinstance(option.type, Folds):
+    if isinstance(value, list) and isinstance(option.type, click.types.FuncParamType):  # numbers separated by commas
         value = ",".join(map(str, value))
     several = value if isinstance(value, list) and option.multiple else [value]
     for one in several:

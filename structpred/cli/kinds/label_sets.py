@@ -1,7 +1,7 @@
 """Multi-label models (MultiLabelMRF, HierarchicalMultiLabel) in the shell."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import click
 
@@ -10,19 +10,14 @@ from structpred.cli.rooms import Room
 from structpred.cli.training_options import TrainingOptions, option
 
 
-class Edges(click.ParamType[str | int]):
-    """``complete``, ``tree``, ``none`` or a number of pairs."""
-
-    name = "edges"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str | int:
-        """Parse the text; a usage error says what is expected."""
-        text = str(value)
-        if text in ("complete", "tree", "none"):
-            return text
-        if not (text.isascii() and text.isdecimal() and len(text) < 10):
-            self.fail(f"expected complete, tree, none or a number of pairs, got {text!r}", param, ctx)
-        return int(text)
+def edges_of(value: str | int) -> str | int:
+    """The type of --edges, ``complete``, ``tree``, ``none`` or a number of pairs; BadParameter says what is expected."""
+    text = str(value)
+    if text in ("complete", "tree", "none"):
+        return text
+    if not (text.isascii() and text.isdecimal() and len(text) < 10):
+        raise click.BadParameter(f"expected complete, tree, none or a number of pairs, got {text!r}")
+    return int(text)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +46,7 @@ class Options(TrainingOptions):
         "prediction; auto: the strictest that all of TRAIN is.",
     )  # fmt: skip
     edges: str | int | None = option(
-        "--edges", type=Edges(), metavar="WHICH",
+        "--edges", type=edges_of, metavar="WHICH",
         help="Pairs of labels with weights of their own: complete, tree (the strongest correlations without a cycle), none, or "
         "the N most strongly correlated. Default: complete up to 16 labels, tree above.",
     )  # fmt: skip

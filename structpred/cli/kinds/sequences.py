@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 
 import click
 
-from structpred.cli.options import FORMATS, Choice, Folds, InputFile
+from structpred.cli.options import FORMATS, Choice, InputFile
+from structpred.cli.options import folds as folds_of
 from structpred.cli.rooms import Room
 from structpred.cli.training_options import TrainingOptions, option
 
@@ -14,7 +15,7 @@ _LABEL_COLUMN = click.Option(
     ["--label-column"], type=int, metavar="N",
     help="Sequences: column of the labels, from 0; negative: from the end. Default: as in training.",
 )  # fmt: skip
-_FOLDS = click.Option(["--folds", "--fold", "folds"], type=Folds(), help="Only these folds of OCR data: 0, 1-9 or 0,3,5-7.")
+_FOLDS = click.Option(["--folds", "--fold", "folds"], type=folds_of, help="Only these folds of OCR data: 0, 1-9 or 0,3,5-7.")
 _PHRASES = click.Option(
     ["--phrases"], is_flag=True,
     help="Sequences: phrases more probable than 0.5 in place of labels: sequence, first token, token after the last, label, "
@@ -55,7 +56,7 @@ class Options(TrainingOptions):
         help="Column of the labels, from 0; -1 is the last.",
     )  # fmt: skip
     folds: tuple[int, ...] | None = option(
-        "--folds", "--fold", "folds", type=Folds(), help="Train on these folds of OCR data only: 0, 1-9 or 0,3,5-7."
+        "--folds", "--fold", "folds", type=folds_of, help="Train on these folds of OCR data only: 0, 1-9 or 0,3,5-7."
     )
     constraints: str | None = option(
         "--constraints", type=Choice(("iob1", "iob2", "iobes")),
@@ -84,7 +85,7 @@ class Options(TrainingOptions):
         help="Hold out this share of the sequences in TRAIN, drawn by --seed, in place of --dev.",
     )  # fmt: skip
     dev_folds: tuple[int, ...] | None = option(
-        "--dev-folds", "--dev-fold", "dev_folds", type=Folds(), help="Only these folds of OCR data in --dev."
+        "--dev-folds", "--dev-fold", "dev_folds", type=folds_of, help="Only these folds of OCR data in --dev."
     )
     dev_metric: str = option(
         "--dev-metric", type=Choice(("auto", "token_accuracy", "f1")), default="auto", show_default=True,
