@@ -74,8 +74,8 @@ class Training(ABC, Generic[Options]):
     stages: the names of the parts of the training, where there are several. score: what held-out data are scored by.
     train, dev, reader: what `read` keeps for `fit`: the training data and the held-out ones as the estimator takes them, and
     how they were read, which later commands must know to read their data alike. lacks: as of Kind.
-    shardable: whether it can be trained on shards of the data; where --shards asks for it, `read` then calls `cut`, and `fit`
-    calls `fit_shards`. foldable: whether parts of `train` can be held out by `tuning.estimators.held_out`.
+    shardable: whether it can be trained on shards of the data; where --shards asks for it, `read` then calls `cut`.
+    foldable: whether parts of `train` can be held out by `tuning.estimators.held_out`.
     """
 
     lacks: Sequence[str] = ()
@@ -113,10 +113,14 @@ class Training(ABC, Generic[Options]):
 
     def fit(self, model: Any) -> None:
         """Fit the estimator to what was read, and set its `reader_`."""
-        if self.options.shards is None:
+        options = self.options
+        if options.shards is None:
             model.fit(*self.train, dev=self.dev)
         else:
-            self.fit_shards(model, self.dev)
+            from structpred.distributed import fit
+
+            every = options.store_every or 1
+            fit(model, self.shards, client=options.scheduler, store=options.store_path, dev=self.dev, every=every)
         model.reader_ = self.reader
 
     def cut(self, shards: "Shards") -> dict[str, int]:
@@ -125,13 +129,6 @@ class Training(ABC, Generic[Options]):
         n, size = len(shards), os.path.getsize(self.options.data)
         log.info("%s: %d shards of about %.1f MB", self.options.data, n, size / n / 1e6)
         return {"shards": n, "bytes": size}
-
-    def fit_shards(self, model: Any, dev: Any) -> None:
-        """Fit the estimator to the shards."""
-        from structpred.distributed import fit
-
-        options = self.options
-        fit(model, self.shards, client=options.scheduler, store=options.store_path, dev=dev, every=options.store_every or 1)
 
     def hold_out(self, n_folds: int, fold: int) -> None:
         """After `read`: hold out one of n_folds parts of the training data, drawn by --seed. ParameterError if it cannot be."""

@@ -227,9 +227,7 @@ def evaluate_treebanks(gold: Treebank, predicted: Treebank | Sequence[Parse], ru
     if isinstance(predicted, Treebank):
         _check_same_words(gold, predicted)
         predicted = predicted.trees()
-    sentences = gold.sentences()
-    forms, upos = [s.forms for s in sentences], [s.upos for s in sentences]
-    return evaluate_trees(gold.trees(), predicted, forms=forms, upos=upos, rules=rules)
+    return evaluate_trees(gold.trees(), predicted, forms=gold.nested(gold.forms), upos=gold.nested(gold.upos), rules=rules)
 
 
 def relation_pairs(

@@ -2,9 +2,8 @@
 
 import math
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from structpred.errors import DependencyError, ParameterError
 from structpred.storage.atomic import write_atomic
@@ -67,8 +66,5 @@ def brief(n: float) -> str:
 def save(figure: Figure, path: str | os.PathLike[str]) -> None:
     """Save a figure as PNG (150 dots an inch) or SVG, by the ending of `path`; an old file stays if anything fails."""
     kind = check_path(path)
-    options: dict[str, Any] = {"format": kind, "dpi": 150}
-    if kind == "svg":
-        options["metadata"] = {"Date": None}  # no time stamp: the picture depends on the data alone
-    write: Callable[[BinaryIO], None] = lambda file: figure.savefig(file, **options)  # noqa: E731
-    write_atomic(path, write)
+    metadata = {"Date": None} if kind == "svg" else None  # no time stamp: the picture depends on the data alone
+    write_atomic(path, lambda file: figure.savefig(file, format=kind, dpi=150, metadata=metadata))

@@ -259,13 +259,12 @@ def page(parser: DependencyParser, asked: Asked, about: "About") -> str:
     if relations is not None:
         stages = [replace(stages[0], name="Heads"), Stage(relations.certificate_, relations.history_, "Relations")]
     gold = read_gold(asked.data, asked.reading)
-    sentences = gold.sentences()
     contents = ParsingContents(
         title=about.title,
         gold=gold.trees(),
         predicted=parser.predict(gold),
-        forms=[s.forms for s in sentences],
-        upos=[s.upos for s in sentences],
+        forms=gold.nested(gold.forms),
+        upos=gold.nested(gold.upos),
         rules=RULES[asked.own["rules"]],
         data=gold.path,
         facts=about.facts,
