@@ -149,8 +149,9 @@ def test_curve(here: Here, corpus: Path, tmp_path: Path) -> None:
     assert code == 0, err
     assert [line.split()[:2] for line in out.splitlines()[1:]] == [["0.1", "12"], ["1", "120"]]
     assert "<svg" in (tmp_path / "c.svg").read_text()
-    data = json.loads(here(*command, *options, "--json", cwd=tmp_path)[1])
-    assert [run["seed"] for run in data["runs"]] == [0, 1, 0, 1]
+    (tmp_path / "c.toml").write_text("fractions = [0.1, 1]\n")
+    data = json.loads(here(*command, *options[:4], "--config", "c.toml", "--seeds", "2", "--json", cwd=tmp_path)[1])
+    assert [(run["fraction"], run["seed"]) for run in data["runs"]] == [(0.1, 0), (0.1, 1), (1.0, 0), (1.0, 1)]
 
 
 def test_curve_refuses(here: Here, corpus: Path, tmp_path: Path) -> None:

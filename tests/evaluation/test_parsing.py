@@ -298,6 +298,7 @@ def test_multiword_tokens() -> None:
     predicted = _read(MULTIWORD.replace("5\tcase", "1\tcase").replace("obl:arg", "obl"))
     scores = evaluate_treebanks(gold, predicted, UD)
     assert (scores.n_words, scores.uas, scores.las) == (6, 5 / 6, 5 / 6)
+    assert evaluate_treebanks(gold, predicted.trees(), UD) == scores
     scores = evaluate_treebanks(gold, predicted, CONLLX)
     assert (scores.n_scored, scores.uas, scores.las) == (5, 4 / 5, 3 / 5)
 
