@@ -22,12 +22,16 @@ _LARGEST = float(np.finfo(np.float64).max)
 
 @dataclass(frozen=True)
 class Values:
-    """What a saved array may hold. low, high: the range. nan: NaN, too. grows: as long as it needs, in every dimension."""
+    """What a saved array may hold. low, high: the range. nan: NaN, too. grows: as long as it needs, in every dimension.
+
+    fixed: the data decide what it holds, so that it must equal that of a new state.
+    """
 
     low: float = -_LARGEST
     high: float = _LARGEST
     nan: bool = False
     grows: bool = False
+    fixed: bool = False
 
     def fault(self, array: npt.NDArray[Any], new: npt.NDArray[Any]) -> str | None:
         """What is wrong with an array, compared with that of a new state; None where nothing is."""
@@ -39,21 +43,12 @@ class Values:
             return None
         smallest, largest = (np.fmin, np.fmax) if self.nan else (np.minimum, np.maximum)
         low, high = smallest.reduce(array, axis=None).item(), largest.reduce(array, axis=None).item()
-        if (self.low <= low and high <= self.high) or (self.nan and np.isnan(low)):
-            return None
-        return f"expected values from {self.low:.4g} to {self.high:.4g}, got {low} to {high}"
+        if not ((self.low <= low and high <= self.high) or (self.nan and np.isnan(low))):
+            return f"expected values from {self.low:.4g} to {self.high:.4g}, got {low} to {high}"
+        return "it does not fit the data" if self.fixed and not np.array_equal(array, new) else None
 
 
-@dataclass(frozen=True)
-class Fixed:
-    """The data decide what a saved array holds: it must equal that of a new state."""
-
-    def fault(self, array: npt.NDArray[Any], new: npt.NDArray[Any]) -> str | None:
-        """As for Values."""
-        return Values().fault(array, new) or (None if np.array_equal(array, new) else "it does not fit the data")
-
-
-FIXED = Fixed()
+FIXED = Values(fixed=True)
 #: of a size or a place in arrays that grow: sums of two cannot overflow
 COUNT = Values(0, 2**60)
 _FINITE = Values()
@@ -102,7 +97,7 @@ def _rebuild(new: Any, arrays: Arrays, dim: int, prefix: str) -> Any:
             raise CheckpointError(f"{prefix}{name}: the array is missing")
         # the rule is in the annotation of the field; finite values in the shape of a new state where there is none
         declared = get_args(get_type_hints(type(new), include_extras=True).get(name))
-        rule = next((one for one in declared if isinstance(one, Values | Fixed)), _FINITE)
+        rule = next((one for one in declared if isinstance(one, Values)), _FINITE)
         if fault := rule.fault(arrays[prefix + name], value):
             raise CheckpointError(f"{prefix}{name}: {fault}")
         values.append(np.array(arrays[prefix + name]))
