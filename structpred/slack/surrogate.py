@@ -22,11 +22,14 @@ from structpred.task.terms import summed
 
 
 class LabelCache:
-    """The last `size` different outputs of each instance of a task; size 0 keeps none. Copies and files of it are empty."""
+    """The last `size` different outputs of each instance of a task, size 0 keeps none; and what the last searches over a whole
+    task found at which weights. Copies and files of it are empty.
+    """
 
     def __init__(self, size: int) -> None:
         self.size = checked_whole(size, "the size of a label cache", 0)
         self._kept: WeakKeyDictionary[TaskLike, dict[int, list[Any]]] = WeakKeyDictionary()
+        self._sweeps: WeakKeyDictionary[TaskLike, tuple[Vector, Any]] = WeakKeyDictionary()
 
     def __repr__(self) -> str:
         return f"LabelCache({self.size})"
@@ -51,26 +54,13 @@ class LabelCache:
         kept.insert(0, label)
         del kept[self.size :]
 
+    def keep_sweep(self, task: TaskLike, w: Vector, found: Any) -> None:
+        """Keep what a sweep found at these weights, and nothing older."""
+        self._sweeps[task] = (w.copy(), found)
 
-class LastSweep:
-    """What the last searches over a whole task found at which weights. Copies and files of it are empty."""
-
-    def __init__(self) -> None:
-        self._kept: WeakKeyDictionary[TaskLike, tuple[Vector, Any]] = WeakKeyDictionary()
-
-    def __repr__(self) -> str:
-        return "LastSweep()"
-
-    def __reduce__(self) -> tuple[type["LastSweep"], tuple[()]]:
-        return LastSweep, ()
-
-    def keep(self, task: TaskLike, w: Vector, found: Any) -> None:
-        """Keep this, and nothing older."""
-        self._kept[task] = (w.copy(), found)
-
-    def at(self, task: TaskLike, w: Vector) -> Any | None:
+    def swept(self, task: TaskLike, w: Vector) -> Any | None:
         """What was found at just these weights; None if the last searches were made at others."""
-        kept = self._kept.get(task)
+        kept = self._sweeps.get(task)
         return kept[1] if kept is not None and np.array_equal(kept[0], w) else None
 
 
@@ -142,7 +132,6 @@ class SlackRescaling:
         self.method, self.relaxed = method, bool(relaxed)
         self.rel, self.abs, self.max_queries = float(rel), float(abs), max_queries
         self.cache_size, self._cache = cache_size, LabelCache(cache_size)
-        self._last = LastSweep()
         self.requires: tuple[str | tuple[str, ...], ...] = oracle_needs(method, self.relaxed)
 
     @property
@@ -206,7 +195,7 @@ class SlackRescaling:
     def values(self, task: TaskLike, w: Vector) -> Floats:
         """Upper bounds of H_i(w), all i; for a task that is not `certified`, the largest values found."""
         found = [self._value(task, self.problem(task, w, i), i) for i in range(len(task))]
-        self._last.keep(task, w, [_missed(one) for one in found])  # since a run that ends asks for it next
+        self._cache.keep_sweep(task, w, [_missed(one) for one in found])  # since a run that ends asks for it next
         return np.array([_finite(one.upper_bound, one.phi) for one in found])
 
     def unsettled(self, task: TaskLike, w: Vector) -> Floats:
@@ -214,7 +203,7 @@ class SlackRescaling:
 
         This part of a duality gap does not go away with more training; a better search (see `choose`) closes it.
         """
-        if (found := self._last.at(task, w)) is None:
+        if (found := self._cache.swept(task, w)) is None:
             found = np.zeros(len(task))
             for i in range(len(task)):
                 problem = self.problem(task, w, i)
