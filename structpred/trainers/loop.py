@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -338,8 +338,7 @@ class Run:
 
     def _snapshot(self) -> Progress:
         self.seconds, self.cpu_seconds = time.perf_counter() - self.clock, time.process_time() - self.cpu_clock
-        names = ("order", "passes", "position", "changed", "oracle_calls", "seconds", "cpu_seconds", "best_dev", "best_weights")
-        rest = {name: getattr(self, name) for name in (*names, "stale", "history", "fingerprint")}
+        rest = {one.name: getattr(self, one.name) for one in fields(Progress) if one.name not in ("arrays", "rng")}
         return Progress(arrays=flatten(self.state), rng=dict(self.rng.bit_generator.state), **rest)
 
     def _restore(self, saved: Progress) -> None:

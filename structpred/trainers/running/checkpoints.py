@@ -6,7 +6,7 @@ import os
 import re
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -83,20 +83,11 @@ _GENERATOR: dict[str, schema.Spec] = {
     "has_uint32": _Digits(2),
     "uinteger": _Digits(2**32),
 }
+_OF_TYPE: dict[Any, schema.Spec] = {int: _COUNT, bool: schema.Flag(), float: _NUMBER, float | None: _NUMBER_OR_NONE}
+_OF_TYPE |= {list[Record]: schema.ListOf(_ROW), str: schema.Text()}
 #: the numbers and texts of a checkpoint
-_HEADER: dict[str, schema.Spec] = {
-    "passes": _COUNT,
-    "position": _COUNT,
-    "changed": schema.Flag(),
-    "oracle_calls": _COUNT,
-    "seconds": _NUMBER,
-    "cpu_seconds": _NUMBER,
-    "best_dev": _NUMBER_OR_NONE,
-    "stale": _COUNT,
-    "history": schema.ListOf(_ROW),
-    "fingerprint": schema.Text(),
-    "rng": schema.Record({"kind": _PCG64, "state": schema.Record(_GENERATOR)}),
-}
+_HEADER = {one.name: _OF_TYPE[one.type] for one in fields(Progress) if one.type in _OF_TYPE}
+_HEADER["rng"] = schema.Record({"kind": _PCG64, "state": schema.Record(_GENERATOR)})
 
 
 @contextlib.contextmanager
