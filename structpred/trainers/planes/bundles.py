@@ -49,7 +49,28 @@ class Bundle(NamedTuple):
     dual: Annotated[Floats, Values(0)]
 
 
-class BundleMethod(Trainer):
+class BestSoFar:
+    """What trainers share whose state, or the sweep in it, keeps the best weights so far, `best`, their objective, `primal` (inf:
+    none yet), and the largest lower bound, `dual`. To be named before `Trainer` among the parents.
+    """
+
+    def weights(self, problem: Problem, state: Any) -> Vector:
+        """The weights with the smallest objective that is known; before the first sweep ends, zero."""
+        best: Vector = getattr(state, "sweep", state).best.copy()
+        return best
+
+    def objective(self, problem: Problem, state: Any) -> tuple[float, float]:
+        """The objective at the weights to return, known from their sweep, and the largest dual value."""
+        kept = getattr(state, "sweep", state)
+        return float(kept.primal) if np.isfinite(kept.primal) else problem.primal(kept.best), float(kept.dual)
+
+    def gap_estimate(self, problem: Problem, state: Any) -> float:
+        """The gap itself: it is free."""
+        kept = getattr(state, "sweep", state)
+        return float(kept.primal) - float(kept.dual)
+
+
+class BundleMethod(BestSoFar, Trainer):
     """The parent of both: one pass is one sweep over all samples and one step of the model."""
 
     surrogates = (MarginRescaling, LogLoss)
@@ -92,19 +113,6 @@ class BundleMethod(Trainer):
         w = cast(Vector, found.astype(problem.task.dtype, copy=False))
         dual = np.array(max(value, float(state.dual)))
         return Bundle(model, w, best, least, dual), not np.array_equal(w, state.w)
-
-    def weights(self, problem: Problem, state: Bundle) -> Vector:
-        """The iterate with the smallest objective; before the first sweep, zero."""
-        return state.best.copy()
-
-    def objective(self, problem: Problem, state: Bundle) -> tuple[float, float]:
-        """The objective at the weights to return, known from their sweep, and the largest dual value."""
-        primal = float(state.primal) if np.isfinite(state.primal) else problem.primal(state.best)
-        return primal, float(state.dual)
-
-    def gap_estimate(self, problem: Problem, state: Bundle) -> float:
-        """The gap itself: it is free."""
-        return float(state.primal) - float(state.dual)
 
 
 def sweep(problem: Problem, w: Vector) -> tuple[Plane, float]:
