@@ -16,7 +16,6 @@ import numpy as np
 
 from structpred.core.products import dot
 from structpred.core.regulariser import DualMap
-from structpred.core.types import Floats
 from structpred.errors import ParameterError
 from structpred.runtime.moved import present_name
 from structpred.runtime.settings import checked_positive
@@ -27,7 +26,7 @@ from structpred.trainers.problem import Problem, Trainer, kept
 from structpred.trainers.shards import rounds
 
 #: places in the numbers that all know, and in those of a report
-LOSS, ETA, MASS = range(3)
+LOSS, ETA = range(2)
 RISE, AFTER, INCLUDED, LAM = range(4)
 
 
@@ -38,7 +37,7 @@ class ShardBlocks(NamedTuple):
     before: Any
 
 
-class CoCoARounds:
+class CoCoARounds(rounds.RoundAlgorithm):
     """What a shard does in a round of `CoCoA`, which describes the settings.
 
     vectors: w, and the average of the iterates where the trainer of a shard keeps one. numbers: sum_i l_i, the length of the last
@@ -115,17 +114,9 @@ class CoCoARounds:
             return rounds.Common(changes, np.array([after, 1.0, 0.0]))
         w, r = common.vectors[0], changes[0]
         eta = _step(rise, dot(w, r), dot(r, r), numbers[-1, LAM]) if self.searches(len(numbers)) else 1.0
-        total = float(common.numbers[MASS]) + mass
-        vectors = [w + eta * r]
-        if self.averaged:
-            average = common.vectors[1]
-            vectors.append(average + (mass / total) * (w + eta * changes[1] - average))
+        vectors, total = common.moved([eta * change for change in changes], mass)
         loss = after if eta == 1.0 else after - (1.0 - eta) * rise  # both may be infinite: no bound
-        return rounds.Common(tuple(vectors), np.array([loss, eta, total]))
-
-    def weights(self, common: rounds.Common) -> Floats:
-        """The average where there is one, else w."""
-        return common.vectors[-1]
+        return rounds.Common(vectors, np.array([loss, eta, total]))
 
     def dual(self, common: rounds.Common, lam: float) -> float:
         """sum_i l_i - lam/2 |w|^2."""

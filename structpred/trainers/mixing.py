@@ -15,7 +15,7 @@ from structpred.trainers.problem import Problem, Surrogate, Trainer, once_per_pr
 from structpred.trainers.shards import rounds
 
 
-class MixingRounds:
+class MixingRounds(rounds.RoundAlgorithm):
     """What a shard does in a round of `ParameterMixing`, which describes the settings; it keeps no state.
 
     vectors: w, and the average of the iterates where the trainer of a shard keeps one. numbers: the mass of the average; those
@@ -54,20 +54,8 @@ class MixingRounds:
         changes, n = totals.changes, len(totals.numbers)
         if common is None:
             return rounds.Common(changes, np.zeros(1))
-        mass = running_sum(totals.numbers[:, 0])
-        w, total = common.vectors[0], float(common.numbers[0]) + mass
-        vectors = [w + changes[0] / n]
-        if len(changes) > 1:
-            average = common.vectors[1]
-            vectors.append(average + (mass / total) * (w + changes[1] / n - average))
-        return rounds.Common(tuple(vectors), np.array([total]))
-
-    def weights(self, common: rounds.Common) -> Floats:
-        """The average where there is one, else w."""
-        return common.vectors[-1]
-
-    def dual(self, common: rounds.Common, lam: float) -> None:
-        """There is none."""
+        vectors, total = common.moved([change / n for change in changes], running_sum(totals.numbers[:, 0]))
+        return rounds.Common(vectors, np.array([total]))
 
     def _local(self, part: rounds.Part) -> Problem:
         """Trainers whose steps depend on the number of instances learn from those of the shard as if these were all."""

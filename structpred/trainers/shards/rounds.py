@@ -5,10 +5,10 @@ package `distributed` runs the same functions as tasks on a cluster. What a func
 task that is run twice, late, or elsewhere gives the same bytes.
 """
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
-from typing import Annotated, Any, NamedTuple, Protocol, cast
+from typing import Annotated, Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -105,6 +105,15 @@ class Common(NamedTuple):
         """The same for a shard with these weights."""
         return self if at is None else Common(tuple(at.of(vector) for vector in self.vectors), self.numbers)
 
+    def moved(self, steps: list[Floats], mass: float) -> tuple[tuple[Floats, ...], float]:
+        """(the vectors after a step of w, their mass): the average goes on to w after its own step, by its share of the mass.
+
+        The mass of the average is the last of the numbers.
+        """
+        w, total = self.vectors[0], float(self.numbers[-1]) + mass
+        averages = zip(self.vectors[1:], steps[1:], strict=True)
+        return (w + steps[0], *(average + (mass / total) * (w + step - average) for average, step in averages)), total
+
 
 class Report(NamedTuple):
     """What a shard tells after a round: changes of the vectors, in its own weights, sparse or dense float64; and numbers."""
@@ -122,31 +131,31 @@ class Totals(NamedTuple):
     numbers: Floats
 
 
-class RoundAlgorithm(Protocol):
+class RoundAlgorithm(ABC):
     """An algorithm of training over shards. It pickles small: its settings only."""
 
+    @abstractmethod
     def begin(self, part: Part) -> tuple[Any, Report]:
         """The state of a shard before the first round, a NamedTuple of arrays or None; and the weights it begins with."""
-        ...
 
+    @abstractmethod
     def advance(self, part: Part, state: Any, common: Common, t: int) -> tuple[Any, Report]:
         """Round number t (from 0) of a shard: its new state, and its report. `common` is in the weights of the shard.
 
         The state that is given may be changed: whoever may need it again keeps a copy.
         """
-        ...
 
+    @abstractmethod
     def close(self, common: Common | None, totals: Totals) -> Common:
         """What all know after the round. common: what was known before, None for the reports of `begin`."""
-        ...
 
     def weights(self, common: Common) -> Floats:
-        """The weights to return."""
-        ...
+        """The weights to return: the average where there is one, else w."""
+        return common.vectors[-1]
 
     def dual(self, common: Common, lam: float) -> float | None:
         """The dual value after the round; None where there is none."""
-        ...
+        return None
 
 
 def add(out: Floats, change: SparseVector | Floats, at: IndexMap | None) -> None:
