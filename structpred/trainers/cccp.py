@@ -26,32 +26,19 @@ from structpred.task.partial_task import PartialTask, is_partial
 from structpred.trainers.problem import ByInner, Problem, Surrogate, Trainer, kept
 from structpred.trainers.states import COUNT, Values
 
-_GROWS = Values(grows=True)
 _WHOLE = Values(-(2**62), 2**62, grows=True)
 _LEVEL = Values(0, np.inf)
 
 
-class FirstWeights(NamedTuple):
-    """The weights of the latent perceptron and the accumulator of their mean over `mass` steps; empty once it is over."""
-
-    v: Annotated[Vector, _GROWS]
-    u: Annotated[Vector, _GROWS]
-    mass: Annotated[Floats, Values(0)]
-    scaled_mass: Annotated[Floats, Values(0)]
-
-    def weights(self) -> Weights:
-        """As weights with an average; the arrays are shared."""
-        return Weights(self.v, self.u, np.array(1.0), self.mass, self.scaled_mass)
-
-
 class CCCPState(NamedTuple):
-    """inner: of the trainer inside. first: of the passes before the first round. labels, ends: the outputs of the present round,
-    flat. best: the weights with the smallest F so far; value: their F, inf while it is not known. before: F where the present
-    round began. passes: of this round. rounds: how many were begun. done: 1 at the end. values: F at the end of each round.
+    """inner: of the trainer inside. first: the weights of the latent perceptron, empty once it is over. labels, ends: the outputs
+    of the present round, flat. best: the weights with the smallest F so far; value: their F, inf while it is not known. before:
+    F where the present round began. passes: of this round. rounds: how many were begun. done: 1 at the end. values: F at the
+    end of each round.
     """
 
     inner: Any
-    first: FirstWeights
+    first: Weights
     labels: Annotated[Integers, _WHOLE]
     ends: Annotated[Integers, Values(0, 2**60)]
     best: Vector
@@ -69,10 +56,7 @@ class CCCPState(NamedTuple):
     def fault(self, dim: int) -> str | None:
         """What does not fit together in saved arrays; None where all does."""
         whole = self.ends[0] == 0 and (np.diff(self.ends) >= 0).all() and self.ends[-1] == len(self.labels)
-        if not whole:
-            return "ends: expected ascending places in labels"
-        right = len(self.first.v) == len(self.first.u) and len(self.first.v) in (0, dim)
-        return None if right else f"first: expected {dim} weights or none"
+        return None if whole else "ends: expected ascending places in labels"
 
 
 class CCCP(ByInner, Trainer):
@@ -132,11 +116,14 @@ class CCCP(ByInner, Trainer):
     def init_state(self, problem: Problem) -> CCCPState:
         """Zero weights, and the completions that belong to them."""
         labels, ends = packed(_partial(problem).labels)
-        zero = Weights.zeros(problem.task.dim, problem.task.dtype, averaged=True)
-        first = FirstWeights(zero.v, zero.u, zero.mass, zero.scaled_mass)
+        first = Weights.zeros(problem.task.dim, problem.task.dtype, averaged=True)
         inner = self.trainer.init_state(_round_problem(problem, _partial(problem).labels))
         numbers = np.array(np.inf), np.array(np.inf), np.array(0), np.array(0), np.array(0)
-        return CCCPState(inner, first, labels, ends, zero.v.copy(), *numbers, np.empty(0))
+        return CCCPState(inner, first, labels, ends, first.v.copy(), *numbers, np.empty(0))
+
+    def state_after(self, problem: Problem, state: CCCPState, passes: int) -> CCCPState:
+        """Without the weights of the latent perceptron once its passes are over."""
+        return state if passes < self.start else state._replace(first=Weights.zeros(0, problem.task.dtype))
 
     def order(self, problem: Problem, state: CCCPState, rng: np.random.Generator, n_pass: int) -> Integers:
         """That of the trainer of a round; nothing at the end."""
@@ -149,10 +136,9 @@ class CCCP(ByInner, Trainer):
     def update(self, problem: Problem, state: CCCPState, item: int) -> tuple[CCCPState, bool]:
         """A step of the latent perceptron at first, then one of the trainer of a round."""
         if len(state.first.v):
-            weights = state.first.weights()
-            step = LatentHinge(loss_weight=0.0).term(problem.task, weights.v, item).difference
-            weights.add(step, 1.0)
-            weights.include(1.0)
+            step = LatentHinge(loss_weight=0.0).term(problem.task, state.first.v, item).difference
+            state.first.add(step, 1.0)
+            state.first.include(1.0)
             return state, len(step.indices) > 0
         inner, changed = self.trainer.update(_present(problem, state), state.inner, item)
         return (state if inner is state.inner else state._replace(inner=inner)), changed
@@ -165,9 +151,9 @@ class CCCP(ByInner, Trainer):
         if len(state.first.v):
             if state.passes < self.start:
                 return state
-            w = state.first.weights().average()
-            empty = FirstWeights(w[:0].copy(), w[:0].copy(), np.array(0.0), np.array(0.0))
-            return self._next_round(problem, state._replace(first=empty, best=w), _partial(problem).completed(w))
+            w = state.first.average()
+            state = self.state_after(problem, state._replace(best=w), self.start)
+            return self._next_round(problem, state, _partial(problem).completed(w))
         present = _present(problem, state)
         state = state._replace(inner=self.trainer.finish_pass(present, state.inner))
         if state.passes % self.passes:
@@ -201,7 +187,7 @@ class CCCP(ByInner, Trainer):
     def weights(self, problem: Problem, state: CCCPState) -> Vector:
         """Those with the smallest F at the end of a round; the present ones of trainers without a dual value."""
         if len(state.first.v):
-            return state.first.weights().average()
+            return state.first.average()
         if state.rounds == 1 and state.passes == 0:  # no pass of the first round yet
             return state.best.copy()
         if np.isfinite(state.value) and self.trainer.certifies(problem.surrogate):
