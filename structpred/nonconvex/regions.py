@@ -64,17 +64,20 @@ class Region(NamedTuple):
 
         Of solutions that are not unique, such as those with copies of a point, they give only one: then False proves nothing.
         """
-        upper, lower = self.problem.boxes(plus, 1.0 - plus if minus is None else minus)
         found = self.solution(plus, minus)
-        beta, kink = found.beta[self.free], (upper - lower)[self.free]
-        least = np.where(self.sides > 0.0, -lower[self.free], kink)
-        most = np.where(self.sides > 0.0, kink, upper[self.free])
-        if not ((beta >= least - tol) & (beta <= most + tol)).all() or abs(found.beta.sum()) > tol:
-            return False
-        rest, h = np.delete(np.arange(self.problem.n), self.free), found.h
-        on_plus = np.where(self.paid_plus > 0.0, h <= 1.0 + tol, h >= 1.0 - tol) | (upper == 0.0)
-        on_minus = np.where(self.paid_minus > 0.0, h >= -1.0 - tol, h <= -1.0 + tol) | (lower == 0.0)
-        return bool(on_plus[rest].all() and on_minus[rest].all() and np.allclose(h[self.free], self.sides, atol=1e-6))
+        inside = (self.room(plus, minus) >= -tol).all() and abs(found.beta.sum()) <= tol
+        return bool(inside and np.allclose(found.h[self.free], self.sides, atol=1e-6))
+
+    def room(self, plus: Floats, minus: Floats | None = None) -> Floats:
+        """What is left to each bound of the free points and to each margin of the others; affine in the weights."""
+        upper, lower = self.problem.boxes(plus, 1.0 - plus if minus is None else minus)
+        found, s = self.solution(plus, minus), self.free
+        beta, kink = found.beta[s], (upper - lower)[s]
+        least, most = np.where(self.sides > 0.0, -lower[s], kink), np.where(self.sides > 0.0, kink, upper[s])
+        rest, y = np.delete(np.arange(self.problem.n), s), self.problem.y
+        above = np.where(self.paid_plus > 0.0, 1.0 - found.h, found.h - 1.0)[rest][y[rest] >= 0]
+        below = np.where(self.paid_minus > 0.0, found.h + 1.0, -1.0 - found.h)[rest][y[rest] <= 0]
+        return np.concatenate([beta - least, most - beta, above, below])
 
 
 def region_of(problem: SemiSupervisedProblem, inner: Inner, tol: float = 1e-6) -> Region:

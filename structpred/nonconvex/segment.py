@@ -47,7 +47,7 @@ def along(problem: SemiSupervisedProblem, p: Floats, q: Floats) -> Iterator[Piec
         plus, minus = weights = (1.0 - inside) * first + inside * last
         inner = problem.solve(plus, minus, inner, tol=1e-10)
         region = region_of(problem, inner, tol=1e-8)
-        here, there = _room(region, weights), _room(region, last)
+        here, there = region.room(*weights), region.room(*last)
         falls = there < np.minimum(0.0, here)
         shares = np.maximum(here[falls], 0.0) / (np.maximum(here[falls], 0.0) - there[falls])
         end = min(1.0, inside + (1.0 - inside) * float(shares.min(initial=1.0)))  # where the segment leaves the region
@@ -56,15 +56,3 @@ def along(problem: SemiSupervisedProblem, p: Floats, q: Floats) -> Iterator[Piec
         c, b, a = np.polyfit(at - t, [one.objective for one in found], 2)
         yield Piece(t, end, a - b * t + c * t * t, b - 2.0 * c * t, c, region, np.array([found[0].h, found[2].h]))
         t = end
-
-
-def _room(region: Region, weights: Floats) -> Floats:
-    """What is left to each bound of the free points and to each margin of the others; affine in the weights."""
-    upper, lower = region.problem.boxes(*weights)
-    found, s = region.solution(*weights), region.free
-    beta, kink = found.beta[s], (upper - lower)[s]
-    least, most = np.where(region.sides > 0.0, -lower[s], kink), np.where(region.sides > 0.0, kink, upper[s])
-    rest, y = np.delete(np.arange(region.problem.n), s), region.problem.y
-    plus = np.where(region.paid_plus > 0.0, 1.0 - found.h, found.h - 1.0)[rest][y[rest] >= 0]
-    minus = np.where(region.paid_minus > 0.0, found.h + 1.0, -1.0 - found.h)[rest][y[rest] <= 0]
-    return np.concatenate([beta - least, most - beta, plus, minus])
