@@ -11,11 +11,11 @@ from structpred.errors import DataError, ParameterError
 from structpred.nonconvex import latent_search
 from structpred.nonconvex._latent_kernels import project
 from structpred.nonconvex.latent import FeatureSpace, GramSpace, LatentProblem
-from structpred.nonconvex.latent_gradient import LatentGradientDescent
 from structpred.nonconvex.latent_search import (
     Alternation,
     DeterministicAnnealing,
     LatentBranchAndBound,
+    LatentGradientDescent,
     LatentPDM,
     LatentSearch,
     SingleChanges,
