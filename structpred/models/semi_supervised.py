@@ -15,7 +15,7 @@ from structpred.models.bundles import CLASS
 from structpred.models.kernel_machine import LEVELS, KernelMachine, machine_header
 from structpred.nonconvex.held_out import worse
 from structpred.nonconvex.search import Solution, Solver, resolve_solver
-from structpred.nonconvex.shares import over_shares, sample_interval
+from structpred.nonconvex.shares import over_shares
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Field, ListOf, Number, Plain
 
@@ -157,7 +157,9 @@ class SemiSupervisedSVM(KernelMachine):
 
     def _best_share(self, problem: Any, solver: Solver, count: int, n: int) -> Solution:
         """The best of all shares that are likely where `count` of n labelled points are of the class."""
-        low, high = sample_interval(count, n)
+        from scipy.stats import binomtest
+
+        low, high = binomtest(count, n).proportion_ci()  # Clopper & Pearson 1934
         found = over_shares(problem, solver, seed_of(self.random_state), int(np.ceil(low * problem.u)), int(high * problem.u))
         inner = np.cumsum([one.n_inner for one in found.values()]).tolist()
         rows = [

@@ -9,20 +9,6 @@ from structpred.nonconvex.search import Search, Solution, Solver
 _SOLVED, _BETWEEN = 9, 100
 
 
-def sample_interval(count: int, n: int, level: float = 0.95) -> tuple[float, float]:
-    """The shares with which a sample of n with that many of a class is not rare (Clopper & Pearson 1934).
-
-    >>> low, high = sample_interval(1, 2)
-    >>> print(round(low, 3), round(high, 3))
-    0.013 0.987
-    """
-    from scipy.stats import beta
-
-    tail = 0.5 * (1.0 - level)
-    low = 0.0 if count == 0 else float(beta.ppf(tail, count, n - count + 1))
-    return low, 1.0 if count == n else float(beta.ppf(1.0 - tail, count + 1, n - count))
-
-
 def over_shares(problem: SemiSupervisedProblem, solver: Solver, seed: int, least: int, most: int) -> dict[int, Solution]:
     """The solution for each number of positives from `least` to `most`.
 
