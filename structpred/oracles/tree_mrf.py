@@ -149,11 +149,7 @@ class TreeMRF(PairwiseOracle):
     def example_shapes() -> list[Shape]:
         """One node, no edges, chains, a star, trees whose edges run both ways, two trees; one to four states."""
         return [
-            graph_shape(1, 1, []),
-            graph_shape(1, 3, []),
-            graph_shape(3, 1, [(0, 1), (1, 2)]),
-            graph_shape(4, 2, []),
-            graph_shape(2, 4, [(0, 1)]),
+            *PairwiseOracle.example_shapes()[:5],
             graph_shape(5, 2, [(0, 4), (1, 4), (2, 4), (3, 4)]),
             graph_shape(5, 3, [(0, 2), (1, 2), (2, 3), (0, 4)]),
             graph_shape(6, 2, [(0, 5), (1, 3), (3, 4)]),
