@@ -80,7 +80,7 @@ class EliminationMRF(PairwiseOracle):
         work = tables.base, tables.row, *tables.scratch, np.empty_like(tables.row), np.empty(tables.plan.scratch[4])
         _kernels().share_out(tables.pool, tables.counts, *tables.buckets, *work)
         mu = np.zeros(self.n_parts(shape))
-        _kernels().read_tables(tables.pool, shape[1], tables.edges, tables.kept, tables.counts, tables.plan.tables, mu)
+        _kernels().exchange_tables(mu, shape[1], tables.edges, tables.kept, tables.counts, tables.plan.tables, tables.pool, True)
         return log_z, mu
 
     project = nearest_mixture
@@ -92,7 +92,7 @@ class EliminationMRF(PairwiseOracle):
             refuse(status, shape)
         plan = plan_of(shape, tuple(counts.tolist()), self.max_table)
         pool = np.empty(plan.size)
-        _kernels().fill_tables(flat, k, edges, kept, counts, plan.tables, pool)
+        _kernels().exchange_tables(flat, k, edges, kept, counts, plan.tables, pool, False)
         most, n_factors, low, n_axes, _ = plan.scratch.tolist()
         places = np.empty((n_factors, low), np.int64), *np.empty((2, n_factors), np.int64), np.empty(n_axes, np.int64)
         return _Tables(plan, pool, kept, counts, edges, np.empty(most), np.empty(most), places)

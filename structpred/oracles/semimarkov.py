@@ -98,13 +98,9 @@ class SemiMarkovOracle(Oracle):
         """The k best segmentations, best first; O(T L (L + M) k)."""
         scores, (length, n_labels, longest) = self._given(scores, shape)
         check_fits(48 * (length + 1) * n_labels * k, f"the {k} best segmentations of {length:,} positions with {n_labels} labels")
-        best, into = np.empty((2, length + 1, n_labels, k))
-        lengths, ranks, before, into_ranks = np.zeros((4, length + 1, n_labels, k), np.int64)
-        heads = np.zeros(max(n_labels, longest), np.int64)
-        _kernels().best_segmentations(scores, length, n_labels, longest, k, best, into, lengths, ranks, before, into_ranks, heads)
         out, totals = np.empty((k, length), np.int64), np.empty(k)
-        n = _kernels().read_segmentations(length, n_labels, k, best, lengths, ranks, before, into_ranks, heads, out, totals)
-        return [out[r] for r in range(n) if totals[r] > 0.5 * FORBIDDEN]
+        _kernels().best_segmentations(scores, length, n_labels, longest, k, out, totals)
+        return [row for row, total in zip(out, totals.tolist(), strict=True) if total > 0.5 * FORBIDDEN]
 
     project = nearest_mixture
 

@@ -96,7 +96,11 @@ def graph_of(shape: Shape) -> Graph:
     if len(order) < n_nodes:
         around = [v for v in range(n_nodes) if left[v] > 0]
         raise DataError(f"the graph has a cycle through some of the nodes {around[:8]}: best paths need a graph without cycles")
-    reached = _reached(source, children, ends[:, 1]) & _reached(target, parents, ends[:, 0])
+    after, before = {source}, {target}  # what the source leads to, and what leads to the target
+    for v, w in zip(order, reversed(order), strict=True):
+        after.update(ends[children[v], 1].tolist() if v in after else ())
+        before.update(ends[parents[w], 0].tolist() if w in before else ())
+    reached = after & before
     if source not in reached:
         raise InfeasibleError(f"no path leads from node {source} to node {target}")
     order = [v for v in order if v in reached]
@@ -129,17 +133,6 @@ def _read(shape: Shape) -> tuple[int, int, int, Integers]:
         raise DataError("a grid of one cell has no edges: a path needs two cells")
     check_fits(64 * rows * columns, f"a grid of {rows:,} x {columns:,} cells")
     return rows * columns, 0, rows * columns - 1, grid_edges(rows, columns)
-
-
-def _reached(start: int, leaving: list[list[int]], other_ends: Integers) -> set[int]:
-    """The nodes to which edges lead from `start`, itself included."""
-    seen, stack = {start}, [start]
-    while stack:
-        for e in leaving[stack.pop()]:
-            if (v := int(other_ends[e])) not in seen:
-                seen.add(v)
-                stack.append(v)
-    return seen
 
 
 class ShortestPathOracle(Oracle):
@@ -220,10 +213,9 @@ class ShortestPathOracle(Oracle):
         graph = graph_of(shape)
         given, n, k = checked_scores(scores, graph.n_parts, shape), len(graph.order), min(k, graph.n_paths)
         check_fits(24 * n * k, f"the {k:,} best paths to {n:,} nodes")
-        values, (froms, ranks) = np.empty((n, k)), np.zeros((2, n, k), np.int64)
-        counts, heads = np.zeros(n, np.int64), np.zeros(int(np.diff(graph.starts).max()), np.int64)
-        _kernels().best_ways(given, graph.starts, graph.edges, graph.tails, k, _LEAST, values, froms, ranks, counts, heads)
-        return [self._way(graph, froms, ranks, rank) for rank in range(int(counts[-1]))]
+        values, (froms, ranks) = np.full((n, k), -np.inf), np.zeros((2, n, k), np.int64)
+        _kernels().best_ways(given, graph.starts, graph.edges, graph.tails, k, _LEAST, values, froms, ranks)
+        return [self._way(graph, froms, ranks, rank) for rank in range(np.count_nonzero(values[-1] > -np.inf))]
 
     def _way(self, graph: Graph, froms: Integers, ranks: Integers, rank: int) -> Labels:
         """The way of this rank to the target, read from its end."""

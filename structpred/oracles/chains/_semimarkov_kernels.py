@@ -9,6 +9,7 @@ into[s, l] to those of the first s positions that continue with a segment of lab
 import numpy as np
 
 from structpred.oracles.chains._chain_sum_kernels import FORBIDDEN, log_sum
+from structpred.oracles.fields._tree_mrf_kernels import merge_states
 from structpred.runtime.jit import njit
 
 
@@ -129,74 +130,42 @@ def share_out(logs, n, log_total, mass, out):
 
 
 @njit(cache=True, nogil=True)
-def best_segmentations(theta, length, n_labels, longest, k, best, into, lengths, ranks, before, into_ranks, heads):
-    """The k best values of each (end, label) and each (start, label), with where they come from; unused ones are -inf."""
-    edges = length * longest * n_labels
-    best[:] = -np.inf
-    into[:] = -np.inf
+def best_segmentations(theta, length, n_labels, longest, k, out, totals):
+    """The k best segmentations, best first, into out (k, length), and their scores into totals; -inf where there are no more.
+
+    The k best values of each (end, label) and each (start, label), with where they come from: the length of the last segment less
+    one, or the label before, and the rank there.
+    """
+    edges, shape, most = length * longest * n_labels, (length + 1, n_labels, k), max(n_labels, longest)
+    best, into = np.full(shape, -np.inf), np.full(shape, -np.inf)
+    lengths, ranks = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+    before, into_ranks = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+    extra, at = np.zeros(most), np.empty(most, np.int64)
     into[0, :, 0] = 0.0
     for e in range(1, length + 1):
         n = min(longest, e)
         for label in range(n_labels):
-            heads[:] = 0
-            for r in range(k):
-                for m in range(1, n + 1):
-                    if heads[m - 1] < k:
-                        x = into[e - m, label, heads[m - 1]] + theta[((e - m) * longest + m - 1) * n_labels + label]
-                        if x > best[e, label, r]:
-                            best[e, label, r] = x
-                            lengths[e, label, r] = m
-                if best[e, label, r] == -np.inf:
-                    break
-                m = lengths[e, label, r]
-                ranks[e, label, r] = heads[m - 1]
-                heads[m - 1] += 1
+            for m in range(n):
+                extra[m] = theta[((e - m - 1) * longest + m) * n_labels + label]
+            starts = into[e - n : e, label][::-1]
+            merge_states(starts, extra, at, k, best[e, label], lengths[e, label], ranks[e, label])
         for label in range(n_labels):
-            heads[:] = 0
-            for r in range(k):
-                for p in range(n_labels):
-                    if heads[p] < k:
-                        x = best[e, p, heads[p]] + theta[edges + p * n_labels + label]
-                        if x > into[e, label, r]:
-                            into[e, label, r] = x
-                            before[e, label, r] = p
-                if into[e, label, r] == -np.inf:
-                    break
-                p = before[e, label, r]
-                into_ranks[e, label, r] = heads[p]
-                heads[p] += 1
-
-
-@njit(cache=True, nogil=True)
-def read_segmentations(length, n_labels, k, best, lengths, ranks, before, into_ranks, heads, out, totals):
-    """Write the k best whole segmentations into out (k, length), best first; returns how many there are."""
-    heads[:] = 0
+            for p in range(n_labels):
+                extra[p] = theta[edges + p * n_labels + label]
+            merge_states(best[e], extra, at, k, into[e, label], before[e, label], into_ranks[e, label])
+    extra[:] = 0.0
+    labels, last = np.zeros(k, np.int64), np.zeros(k, np.int64)
+    merge_states(best[length], extra, at, k, totals, labels, last)
     for r in range(k):
-        at = -1
-        top = -np.inf
-        for label in range(n_labels):
-            if heads[label] < k and best[length, label, heads[label]] > top:
-                top = best[length, label, heads[label]]
-                at = label
-        if at < 0:
-            return r
-        totals[r] = top
-        label = at
-        rank = heads[at]
-        heads[at] += 1
-        e = length
-        while e > 0:
-            start = e - lengths[e, label, rank]
+        label, rank, e = labels[r], last[r], length
+        while e > 0 and totals[r] > -np.inf:
+            start = e - lengths[e, label, rank] - 1
             for t in range(start + 1, e):
                 out[r, t] = 2 * label
             out[r, start] = 2 * label + 1
-            rank = ranks[e, label, rank]
-            e = start
+            rank, e = ranks[e, label, rank], start
             if e > 0:
-                p = before[e, label, rank]
-                rank = into_ranks[e, label, rank]
-                label = p
-    return k
+                label, rank = before[e, label, rank], into_ranks[e, label, rank]
 
 
 @njit(cache=True, nogil=True)

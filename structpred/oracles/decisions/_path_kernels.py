@@ -6,6 +6,7 @@ The edges into node v are edges[k] for k from starts[v] to starts[v + 1]; edge e
 
 import numpy as np
 
+from structpred.oracles.fields._tree_mrf_kernels import merge_states
 from structpred.runtime.jit import njit
 
 
@@ -91,25 +92,15 @@ def path_sums(scores, offsets, rows, starts, edges, tails, least, log_zs, mu):
 
 
 @njit(cache=True, nogil=True)
-def best_ways(scores, starts, edges, tails, k_best, least, values, froms, ranks, counts, heads):
+def best_ways(scores, starts, edges, tails, k_best, least, values, froms, ranks):
     """The k best paths to each node: values, the edge they end with (its place in `edges`), their rank at the node before.
 
-    values, froms, ranks: (n, k_best); counts: (n,), how many there are. Edges that score at most `least` are left out.
+    values, froms, ranks: (n, k_best), the first two -inf and zeros. Edges that score at most `least` are left out.
     """
-    counts[:] = 0
-    counts[0], values[0, 0] = 1, 0.0
+    values[0, 0] = 0.0
     for v in range(1, starts.shape[0] - 1):
-        heads[:] = 0
-        for r in range(k_best):
-            top, at = -np.inf, -1
-            for k in range(starts[v], starts[v + 1]):
-                head, s = heads[k - starts[v]], scores[edges[k]]
-                if s > least and head < counts[tails[k]]:
-                    x = values[tails[k], head] + s
-                    if x > top or at < 0:
-                        top, at = x, k
-            if at < 0:
-                break
-            values[v, r], froms[v, r], ranks[v, r] = top, at, heads[at - starts[v]]
-            heads[at - starts[v]] += 1
-            counts[v] += 1
+        into = slice(starts[v], starts[v + 1])
+        own = scores[edges[into]]
+        own[own <= least] = -np.inf
+        merge_states(values[tails[into]], own, np.empty_like(tails[into]), k_best, values[v], froms[v], ranks[v])
+        froms[v] += starts[v]

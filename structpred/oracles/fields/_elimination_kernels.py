@@ -33,32 +33,25 @@ def usable_states(scores, n, k, first, other, edge, kept, counts):
 
 
 @njit(cache=True, nogil=True)
-def fill_tables(scores, k, edges, kept, counts, tables, pool):
-    """The tables of nodes and edges over the usable states; what is forbidden is -inf."""
+def exchange_tables(flat, k, edges, kept, counts, tables, pool, back):
+    """The tables of nodes and edges over the usable states get the scores of their parts; `back`: the parts what they hold."""
     n = counts.shape[0]
     for i in range(n):
         for s in range(counts[i]):
-            pool[tables[i] + s] = scores[i * k + kept[i, s]]
+            part, place = i * k + kept[i, s], tables[i] + s
+            if back:
+                flat[part] = pool[place]
+            else:
+                pool[place] = flat[part]
     for e in range(edges.shape[0]):
         i, j, base, at = edges[e, 0], edges[e, 1], n * k + e * k * k, tables[n + e]
         for s in range(counts[i]):
             for t in range(counts[j]):
-                score = scores[base + kept[i, s] * k + kept[j, t]]
-                pool[at + s * counts[j] + t] = score if score > LOWEST else -np.inf
-
-
-@njit(cache=True, nogil=True)
-def read_tables(pool, k, edges, kept, counts, tables, mu):
-    """The opposite: what the tables of nodes and edges hold, to their parts."""
-    n = counts.shape[0]
-    for i in range(n):
-        for s in range(counts[i]):
-            mu[i * k + kept[i, s]] = pool[tables[i] + s]
-    for e in range(edges.shape[0]):
-        i, j, base, at = edges[e, 0], edges[e, 1], n * k + e * k * k, tables[n + e]
-        for s in range(counts[i]):
-            for t in range(counts[j]):
-                mu[base + kept[i, s] * k + kept[j, t]] = pool[at + s * counts[j] + t]
+                part, place = base + kept[i, s] * k + kept[j, t], at + s * counts[j] + t
+                if back:
+                    flat[part] = pool[place]
+                else:
+                    pool[place] = flat[part] if flat[part] > LOWEST else -np.inf  # what is forbidden
 
 
 @njit(cache=True, nogil=True)

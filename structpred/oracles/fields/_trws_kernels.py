@@ -112,26 +112,13 @@ def sweep(theta, tables, n, k, first, other, edge, twin, gamma, message, belief,
 
 
 @njit(cache=True, nogil=True)
-def round_off(theta, n, k, first, other, edge, message, belief, labels):
-    """Each node in turn takes the best state given the labels before it and the messages of those after it."""
-    labels[:] = -1
-    for i in range(n):
-        local_scores(theta, n, k, first, other, edge, labels, i, belief)
-        best = 0
-        for p in range(first[i], first[i + 1]):
-            if other[p] > i:
-                for a in range(k):
-                    belief[a] += message[p, a]
-        for a in range(1, k):
-            if belief[a] > belief[best]:
-                best = a
-        labels[i] = best
+def round_off(theta, n, k, first, other, edge, message, allowed, belief, labels):
+    """Each node in turn takes the best state given the labels before it and the messages of those after it.
 
-
-@njit(cache=True, nogil=True)
-def round_within(theta, n, k, first, other, edge, message, allowed, belief, labels):
-    """As `round_off`, but each choice is followed by propagation, and taken back where that leaves nothing. False: stuck."""
+    With states `allowed` each choice is followed by propagation, and taken back where that leaves nothing. False: stuck.
+    """
     labels[:] = -1
+    whole = allowed.shape[0] == 0
     for i in range(n):
         local_scores(theta, n, k, first, other, edge, labels, i, belief)
         for p in range(first[i], first[i + 1]):
@@ -141,11 +128,11 @@ def round_within(theta, n, k, first, other, edge, message, allowed, belief, labe
         while labels[i] < 0:
             best = -1
             for a in range(k):
-                if allowed[i, a] and (best < 0 or belief[a] > belief[best]):
+                if (whole or allowed[i, a]) and (best < 0 or belief[a] > belief[best]):
                     best = a
             if best < 0:
                 return False
-            if fix(theta, n, k, first, other, edge, allowed, i, best):
+            if whole or fix(theta, n, k, first, other, edge, allowed, i, best):
                 labels[i] = best
             else:
                 allowed[i, best] = False
@@ -200,7 +187,7 @@ def trws(scores, k, edges, first, other, edge, twin, n_iter, tol, labels):
     best = -np.inf
     done = 0
     while done < n_iter:
-        round_off(theta, n, k, first, other, edge, message, belief, trial)
+        round_off(theta, n, k, first, other, edge, message, allowed[:0], belief, trial)
         value = score_of(theta, n, k, edges, trial)
         if value > best:
             best = value
@@ -213,7 +200,7 @@ def trws(scores, k, edges, first, other, edge, twin, n_iter, tol, labels):
         if bound - best <= small or recent[done % WINDOW] - bound <= small:
             break
         recent[done % WINDOW] = bound
-    if best == -np.inf and not round_within(theta, n, k, first, other, edge, message, allowed, belief, labels):
+    if best == -np.inf and not round_off(theta, n, k, first, other, edge, message, allowed, belief, labels):
         return STUCK, bound, done
     improve(theta, n, k, first, other, edge, labels, 20)
     return OK, max(bound, score_of(theta, n, k, edges, labels)), done

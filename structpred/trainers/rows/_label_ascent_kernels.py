@@ -3,6 +3,7 @@
 
 import numpy as np
 
+from structpred.rows._column_kernels import cost_of
 from structpred.runtime.jit import njit
 from structpred.trainers.rows._sdca_kernels import (
     GAP,
@@ -17,14 +18,6 @@ from structpred.trainers.rows._sdca_kernels import (
     end_sweep,
     next_random,
 )
-
-
-@njit(cache=True, nogil=True)
-def cost_of(costs, truth, label):
-    """What this label costs: costs is (1, 1) where all wrong labels cost the same."""
-    if costs.shape[0] > 1:
-        return costs[truth, label]
-    return 0.0 if label == truth else costs[0, 0]
 
 
 @njit(cache=True, nogil=True)

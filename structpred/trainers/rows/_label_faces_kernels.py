@@ -3,9 +3,9 @@
 
 import numpy as np
 
+from structpred.rows._column_kernels import cost_of
 from structpred.rows._linear_kernels import row_dot
 from structpred.runtime.jit import njit
-from structpred.trainers.rows._label_ascent_kernels import cost_of
 
 #: a system is solved with its diagonal larger by this share: a direction without curvature then leads to a bound
 RIDGE = 1e-12
