@@ -13,6 +13,7 @@ from structpred.core.scores import checked_scores
 from structpred.core.types import Floats, Integers
 from structpred.errors import DataError, InfeasibleError, OracleError, ParameterError
 from structpred.oracles.solvers._constraint_rows import checked_rows
+from structpred.projections.active_set import nearest_mixture
 
 #: the most outputs of one shape
 MAX_OUTPUTS = 1 << 18
@@ -147,7 +148,7 @@ class EnumeratedOracle(Oracle):
     def argmax_relaxed(self, scores: Scores, shape: Shape) -> Floats:
         """The best point of the convex hull of all mu(y), the tightest relaxation there is: mu of the best output."""
         _, counts, given = self._asked(scores, shape)
-        best: Floats = _rows(counts, [int((counts @ given).argmax())])[0]
+        best: Floats = counts[[int((counts @ given).argmax())]].toarray()[0]
         return best
 
     def argmax_relaxed_constrained(self, scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike) -> Floats | None:
@@ -202,66 +203,9 @@ class EnumeratedOracle(Oracle):
         labels, counts, given = self._asked(scores, shape)
         return [labels[j].copy() for j in np.argsort(-(counts @ given), kind="stable")[:k]]
 
-    def project(self, point: Floats, shape: Shape) -> Floats:
-        """The nearest point of the convex hull of all mu: Wolfe's minimum-norm-point algorithm (1976), exact up to rounding."""
-        _, counts, given = self._asked(point, shape)
-        nearest, shift = _minimum_norm(counts, given)
-        return shift + nearest
+    project = nearest_mixture
 
     def _asked(self, scores: Scores, shape: Shape) -> tuple[list[Labels], Any, Scores]:
         """All outputs of a shape, their counts, and the scores once they are known to be numbers for its parts."""
         labels, counts = self.table(shape)
         return labels, counts, checked_scores(scores, counts.shape[1], shape)
-
-
-def _minimum_norm(counts: Any, point: Floats) -> tuple[Floats, Floats]:
-    """The hull's point nearest to `point`, less `point`; and `point`.
-
-    The corral S is an affinely independent set of vertices with the nearest point inside its hull. Major step: add the
-    vertex that is furthest in the direction of descent. Minor steps: drop vertices until the affine minimiser is inside.
-    """
-    squares = np.asarray(counts.multiply(counts).sum(axis=1)).ravel() - 2.0 * (counts @ point)  # |v - point|^2 less |point|^2
-    corral, weights = [int(squares.argmin())], np.ones(1)
-    x = _rows(counts, corral)[0] - point
-    size = max(1.0, float(squares.max() + 2.0 * (point @ point)))
-    for _ in range(100 * (counts.shape[1] + 2)):
-        values = counts @ x - float(point @ x)  # <x, v - point>
-        best = int(values.argmin())
-        if x @ x - values[best] <= 1e-16 * size or best in corral:
-            return x, point
-        corral, weights = _inside(counts, point, [*corral, best], np.append(weights, 0.0))
-        nearer = weights @ (_rows(counts, corral) - point)
-        if nearer @ nearer >= x @ x:  # each major step shortens x, until rounding is all that is left
-            return x, point
-        x = nearer
-    raise OracleError("the projection did not finish; are the scores finite?")
-
-
-def _inside(counts: Any, point: Floats, corral: list[int], weights: Floats) -> tuple[list[int], Floats]:
-    """Minor steps: the corral and its weights, positive and adding up to 1, once the affine minimiser lies inside its hull."""
-    while True:
-        target = _affine_minimiser(_rows(counts, corral) - point)
-        falling = target <= 1e-14
-        if not falling.any():
-            return corral, target
-        drop = weights[falling] - target[falling]
-        steps = np.where(drop > 0.0, weights[falling] / np.where(drop > 0.0, drop, 1.0), 0.0)
-        theta = float(steps.min())
-        weights = np.maximum((1.0 - theta) * weights + theta * target, 0.0)
-        weights[np.flatnonzero(falling)[int(steps.argmin())]] = 0.0
-        corral = [k for k, a in zip(corral, weights, strict=True) if a > 0.0]
-        weights = weights[weights > 0.0]
-
-
-def _rows(counts: Any, corral: list[int]) -> Floats:
-    rows: Floats = counts[corral].toarray()
-    return rows
-
-
-def _affine_minimiser(vertices: Floats) -> Floats:
-    """The coefficients, adding up to 1, of the point of smallest norm in the affine hull of the rows."""
-    base, edges = vertices[0], vertices[1:] - vertices[0]
-    if not len(edges):
-        return np.ones(1)
-    rest = np.linalg.lstsq(edges.T, -base, rcond=None)[0]
-    return np.concatenate(([1.0 - rest.sum()], rest))
