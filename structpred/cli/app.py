@@ -35,6 +35,7 @@ COMMANDS = {
     "import": ("structpred.cli.exchange", "import_model"),
     "report": ("structpred.cli.understanding", "report"),
     "validate": ("structpred.cli.validate", "validate"),
+    "clusters": ("structpred.cli.clusters", "clusters"),
     "curve": ("structpred.cli.curve", "curve"),
     "tune": ("structpred.cli.tune", "tune"),
     "bench": ("structpred.cli.bench", "bench"),
