@@ -2,9 +2,9 @@
 """The compiled loop of Brown clustering (Brown et al. 1992), with a window of classes (Liang 2005), in whole numbers.
 
 With n_ab, how often class b follows class a, and m_a = sum_b n_ab = sum_b n_ba, n times the mutual information of neighbours is
-sum_ab F(n_ab) - 2 sum_a F(m_a) + F(n). F(x) = x log x is rounded to multiples of 1 / UNIT, so that sums are exact in any order:
-what was updated for long is what a count from scratch gives. F, a table. tables: (2, S, S), n_ab and its transpose, to read rows.
-totals: the m_a, 0 where a class is free. Class 0 has what stands around sentences, and the words to come.
+sum_ab F(n_ab) - 2 sum_a F(m_a) + F(n). F, a table of x log x in multiples of 1 / UNIT, makes sums exact in any order: what was
+updated for long is what a count from scratch gives. tables: (2, S, S), n_ab and its transpose, to read rows. totals: the m_a, 0
+where a class is free. Class 0 has what stands around sentences, and the words to come.
 """
 
 import numpy as np
@@ -45,9 +45,7 @@ def cluster(first, last, groups, counts, neighbours, tables, totals, shared, los
     n, n_words = len(totals), len(groups)
     for w in range(first, last):
         if w < n_words:
-            new = 1
-            while totals[new]:
-                new += 1
+            new = 1 + totals[1:].argmin()  # the first that is free
             for side, (starts, words, times) in enumerate(neighbours):
                 for e in range(starts[w], starts[w + 1]):
                     move(side, 0, new, groups[words[e]], times[e], tables, shared, stale, F)
