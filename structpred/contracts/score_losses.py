@@ -14,8 +14,7 @@ from structpred.contracts.engine import Examiner, Report, examined, kind_of
 from structpred.core.oracle import Shape
 from structpred.core.types import Floats
 from structpred.errors import LossError
-from structpred.layers.layer import Layer, LayerRecord
-from structpred.layers.loss import Loss, LossRecord
+from structpred.layers.loss import Layer, LayerRecord, Loss, LossRecord
 from structpred.layers.record import Scores
 from structpred.rows.scalar_loss import DualTable, ScalarLoss
 

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from structpred.layers.distribution import Distribution
     from structpred.layers.expected_cost import ExpectedCost
     from structpred.layers.fenchel_young import CRF, Entropy, FenchelYoung, Hard, Hinge, Perceptron, SoftMarginCRF, part_costs
-    from structpred.layers.layer import Layer, LayerRecord
-    from structpred.layers.loss import Loss, LossRecord
+    from structpred.layers.loss import Layer, LayerRecord, Loss, LossRecord
     from structpred.layers.perturbation_gradient import PerturbationGradient
     from structpred.layers.perturbed import PerturbedLayer, PerturbedLoss
     from structpred.layers.pooled import PooledOracle
@@ -46,8 +45,7 @@ _FILES = {
     "distribution": ("Distribution",),
     "expected_cost": ("ExpectedCost",),
     "fenchel_young": ("CRF", "Entropy", "FenchelYoung", "Hard", "Hinge", "Perceptron", "SoftMarginCRF", "part_costs"),
-    "layer": ("Layer", "LayerRecord"),
-    "loss": ("Loss", "LossRecord"),
+    "loss": ("Layer", "LayerRecord", "Loss", "LossRecord"),
     "perturbation_gradient": ("PerturbationGradient",),
     "perturbed": ("PerturbedLayer", "PerturbedLoss"),
     "pooled": ("PooledOracle",),

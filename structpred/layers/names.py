@@ -2,8 +2,7 @@
 
 from functools import cache
 
-from structpred.layers.layer import Layer
-from structpred.layers.loss import Loss
+from structpred.layers.loss import Layer, Loss
 from structpred.runtime.discovery import public_subclasses
 
 

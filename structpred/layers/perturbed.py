@@ -5,8 +5,7 @@ import numpy as np
 from structpred.core.oracle import Oracle
 from structpred.core.types import Floats, Integers
 from structpred.errors import DataError
-from structpred.layers.layer import Layer, Point
-from structpred.layers.loss import Given, Loss, Terms
+from structpred.layers.loss import Given, Layer, Loss, Point, Terms
 from structpred.layers.noise import Noise, Perturbed
 from structpred.layers.record import Scores
 from structpred.runtime.lazy_names import later

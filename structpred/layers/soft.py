@@ -6,7 +6,7 @@ import numpy as np
 
 from structpred.core.oracle import Oracle
 from structpred.core.types import Floats, Integers
-from structpred.layers.layer import Layer, Point
+from structpred.layers.loss import Layer, Point
 from structpred.layers.record import Scores
 from structpred.runtime.settings import checked_positive
 

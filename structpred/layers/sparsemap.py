@@ -9,8 +9,7 @@ import numpy.typing as npt
 from structpred.core.oracle import Oracle, Shape
 from structpred.core.types import Floats, Integers
 from structpred.errors import DataError, InfeasibleError
-from structpred.layers.layer import Layer, Point
-from structpred.layers.loss import Given, Loss, Terms
+from structpred.layers.loss import Given, Layer, Loss, Point, Terms
 from structpred.layers.record import Scores
 from structpred.projections.lockstep import ActiveSets, HullPoints, nearest_in_hulls
 from structpred.runtime.settings import checked_positive

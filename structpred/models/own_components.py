@@ -21,8 +21,7 @@ from structpred.task.task import Task
 from structpred.trainers.problem import Surrogate, Trainer
 
 if TYPE_CHECKING:
-    from structpred.layers.layer import Layer
-    from structpred.layers.loss import Loss
+    from structpred.layers.loss import Layer, Loss
 
 #: the most calls of an oracle in its check, half of them for argmax alone; of one that says that it is expensive
 MAX_CALLS, MAX_EXPENSIVE = 1000, 250

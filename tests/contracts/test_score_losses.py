@@ -9,8 +9,7 @@ import pytest
 from structpred import layers
 from structpred.contracts.score_losses import check_layer, check_score_loss
 from structpred.errors import LossError
-from structpred.layers.layer import Layer, Point
-from structpred.layers.loss import Loss, Terms
+from structpred.layers.loss import Layer, Loss, Point, Terms
 from structpred.oracles.chain import ChainOracle
 from structpred.oracles.multiclass import MulticlassOracle
 

@@ -11,8 +11,7 @@ from structpred.core.oracle import Oracle
 from structpred.core.result import Certificate, Record, Result
 from structpred.core.types import Floats, Integers
 from structpred.errors import DataError, ParameterError
-from structpred.layers.layer import Layer
-from structpred.layers.loss import Loss
+from structpred.layers.loss import Layer, Loss
 from structpred.layers.record import Scores
 from structpred.models.decision.inputs import Design
 from structpred.runtime.memory import check_fits

@@ -15,8 +15,7 @@ from structpred.core.result import Certificate, History, Record, Result
 from structpred.core.types import Floats
 from structpred.errors import DataError, LossError, OracleError, ParameterError
 from structpred.layers.expected_cost import ExpectedCost
-from structpred.layers.layer import Layer
-from structpred.layers.loss import Loss
+from structpred.layers.loss import Layer, Loss
 from structpred.layers.names import losses
 from structpred.layers.record import Scores
 from structpred.models.base import as_callbacks, checked_C, seed_of, structured_tags

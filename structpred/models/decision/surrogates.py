@@ -6,8 +6,7 @@ from structpred.core.oracle import OPTIONAL, Oracle, capabilities
 from structpred.core.requirements import met
 from structpred.errors import MissingCapabilityError, ParameterError
 from structpred.layers.fenchel_young import CRF, Entropy, FenchelYoung, Hard
-from structpred.layers.layer import Layer
-from structpred.layers.loss import Loss
+from structpred.layers.loss import Layer, Loss
 from structpred.layers.names import losses
 from structpred.layers.spo_plus import SPOPlus
 from structpred.layers.surrogates import LossSurrogate
