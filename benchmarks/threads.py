@@ -127,7 +127,7 @@ def longest_chain(call: Callable[[], Any]) -> float:
     """CPU seconds of the calling thread, plus those of the busiest thread of each group of threads that it waits for."""
     from structpred.fused import chains
     from structpred.runtime import threads
-    from structpred.task import inference, terms
+    from structpred.task import inference, steps
 
     waited = 0.0
 
@@ -144,12 +144,12 @@ def longest_chain(call: Callable[[], Any]) -> float:
         waited += max((s for ident, s in used.items() if ident != threading.get_ident()), default=0.0)
 
     kept = chains.run_ranges
-    chains.run_ranges = inference.run_ranges = terms.run_ranges = run_ranges
+    chains.run_ranges = inference.run_ranges = steps.run_ranges = run_ranges
     before = time.thread_time()
     try:
         call()
     finally:
-        chains.run_ranges = inference.run_ranges = terms.run_ranges = kept
+        chains.run_ranges = inference.run_ranges = steps.run_ranges = kept
     return time.thread_time() - before + waited
 
 

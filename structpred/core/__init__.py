@@ -19,7 +19,7 @@ leave_behind(
             "taken:instance_subset",
             "task",
             "task_checks",
-            "terms",
+            "terms:steps",
             "two_ways:score_consistency",
         ),
         "structpred.layers": ("augmented:surrogates",),

@@ -19,8 +19,7 @@ from structpred.distributed.tasks import Closed, Facts
 from structpred.errors import CheckpointError
 from structpred.models.sharding import Columns
 from structpred.runtime.interrupts import may_be_abandoned
-from structpred.task.steps import Step, TaskLike, Terms
-from structpred.task.terms import running_sum
+from structpred.task.steps import Step, TaskLike, Terms, running_sum
 from structpred.trainers.problem import ByInner, Problem, Surrogate, Trainer
 from structpred.trainers.shards.rounds import ShardedTrainer, round_size
 from structpred.trainers.states import COUNT, Values

@@ -10,7 +10,7 @@ from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.distributed.store import read_once
 from structpred.distributed.tasks import Job, ReportNumbers, part_of, place_of
-from structpred.task.terms import running_sum
+from structpred.task.steps import running_sum
 from structpred.trainers.lbfgs import random_features, squared_gradients
 from structpred.trainers.shards import rounds
 from structpred.trainers.shards.rounds import Part, Report, losses_of

@@ -25,8 +25,8 @@ from structpred.models.own_components import check_own, components_of
 from structpred.models.settings import resolve_regulariser
 from structpred.models.sharding import Columns, Sharding, holders_of, whole_of
 from structpred.task.partial_task import is_partial
+from structpred.task.steps import running_sum
 from structpred.task.task import Task
-from structpred.task.terms import running_sum
 from structpred.trainers.names import require
 from structpred.trainers.problem import Surrogate, Trainer, is_convex
 from structpred.trainers.running.stream import StreamProblem

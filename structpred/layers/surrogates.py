@@ -21,9 +21,8 @@ from structpred.layers.record import Scores
 from structpred.layers.sparsemap import SparseMAPLoss
 from structpred.task.fast.part_steps import adjoint_block
 from structpred.task.inference import Inference
-from structpred.task.steps import Step, TaskLike
+from structpred.task.steps import SmoothSurrogate, Step, TaskLike
 from structpred.task.task import Task
-from structpred.task.terms import SmoothSurrogate
 
 _kept: "WeakKeyDictionary[Task, dict[float, Task | None]]" = WeakKeyDictionary()
 

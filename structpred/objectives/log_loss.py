@@ -8,9 +8,8 @@ from structpred.core.group_scales import Scale
 from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.task.partial_task import is_partial, less_known
-from structpred.task.steps import Step, TaskLike
+from structpred.task.steps import SmoothSurrogate, Step, TaskLike
 from structpred.task.task import Task
-from structpred.task.terms import SmoothSurrogate
 
 
 class MarginalLogLoss(SmoothSurrogate):

@@ -15,9 +15,8 @@ from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.errors import DataError, MissingCapabilityError
 from structpred.task.instance_subset import checked_rows
-from structpred.task.steps import Step, Terms
+from structpred.task.steps import Step, Terms, checked_shares
 from structpred.task.task_checks import checked_weights
-from structpred.task.terms import checked_shares
 
 
 class RowTask:

@@ -19,9 +19,8 @@ from structpred.core.sparse import SparseVector
 from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.errors import DataError, LossError, ParameterError
-from structpred.task.steps import Step, TaskLike, Terms, offers
+from structpred.task.steps import Step, TaskLike, Terms, offers, summed
 from structpred.task.task import Task
-from structpred.task.terms import summed
 
 #: how far scores spread at which a loss is looked at before training, and for how many true classes
 _PROBES, _PROBED = (0.0, 0.3, 0.3, 1.0, 1.0, 4.0, 4.0), 3

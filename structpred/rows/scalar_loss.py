@@ -21,8 +21,7 @@ from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.errors import DataError, LossError, MissingCapabilityError
 from structpred.task.instance_subset import checked_rows
-from structpred.task.steps import Step, TaskLike, Terms
-from structpred.task.terms import checked_shares
+from structpred.task.steps import Step, TaskLike, Terms, checked_shares
 
 #: a loss that writes its own value is tried at these scores, for this number of samples, before it is trained on
 _PROBES, _PROBED = (-4.0, -1.0, -0.3, 0.0, 0.3, 1.0, 4.0), 200

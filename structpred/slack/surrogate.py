@@ -16,9 +16,8 @@ from structpred.slack.ledger import Goal
 from structpred.slack.problem import Candidate, SlackProblem, StepProblem
 from structpred.slack.search import METHODS, SearchResult, choose, search
 from structpred.slack.task_problem import TaskProblem, oracle_needs
-from structpred.task.steps import Step, TaskLike, Terms
+from structpred.task.steps import Step, TaskLike, Terms, summed
 from structpred.task.task import Task
-from structpred.task.terms import summed
 
 
 class LabelCache:

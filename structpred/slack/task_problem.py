@@ -17,9 +17,9 @@ from structpred.errors import OracleError
 from structpred.slack.listing import listings
 from structpred.slack.problem import NEEDS, Candidate, Levels, SlackProblem
 from structpred.task.score_consistency import checked_product, kernels
+from structpred.task.steps import running_sum
 from structpred.task.task import PROBED, Task
 from structpred.task.task_checks import TOLERANCE, checked_bound
-from structpred.task.terms import running_sum
 
 #: what a problem offers -> the oracle methods that give it, for outputs and for points of a relaxation
 _GIVEN_BY = {

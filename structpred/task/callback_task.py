@@ -14,9 +14,8 @@ from structpred.core.sparse import SparseVector, coalesced
 from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.errors import DataError, MissingCapabilityError, OracleError, ParameterError
-from structpred.task.steps import Step, Terms
+from structpred.task.steps import Step, Terms, summed
 from structpred.task.task_checks import checked_weights
-from structpred.task.terms import summed
 
 #: samples of which argmax is asked before training
 PROBED = 10

@@ -27,9 +27,8 @@ from structpred.core.weights import Vector
 from structpred.errors import DataError, OracleError
 from structpred.task.inference import Inference
 from structpred.task.score_consistency import FREE, checked_product, kernels
-from structpred.task.steps import CompiledUpdates, Step, Terms
+from structpred.task.steps import CompiledUpdates, Step, Terms, running_sum, summed, summed_squares
 from structpred.task.task_checks import checked_bound, doubtful, refuse_contradiction, refuse_marginals
-from structpred.task.terms import running_sum, summed, summed_squares
 
 
 class PlainSteps:

@@ -27,9 +27,8 @@ from structpred.task.fast.part_steps import steps_of
 from structpred.task.inference import Inference
 from structpred.task.instance_subset import checked_rows
 from structpred.task.score_consistency import kernels
-from structpred.task.steps import CompiledUpdates, Step, Terms
+from structpred.task.steps import CompiledUpdates, Step, Terms, running_sum
 from structpred.task.task_checks import check_outputs, checked_token_weights, checked_weights, refuse_contradiction, true_parts
-from structpred.task.terms import running_sum
 
 #: instances for which an oracle from outside the package is asked for the cheapest output before training
 PROBED = 10

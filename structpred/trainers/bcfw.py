@@ -20,7 +20,7 @@ from structpred.core.sparse import SparseVector
 from structpred.core.types import Floats
 from structpred.core.weights import Vector, Weights
 from structpred.runtime.lazy_names import later
-from structpred.task.terms import running_sum
+from structpred.task.steps import running_sum
 from structpred.trainers.blocks.arena import Arena
 from structpred.trainers.problem import Problem, Trainer
 from structpred.trainers.states import COUNT, Values

@@ -19,7 +19,7 @@ from structpred.core.regulariser import DualMap
 from structpred.errors import ParameterError
 from structpred.runtime.moved import present_name
 from structpred.runtime.settings import checked_positive
-from structpred.task.terms import running_sum
+from structpred.task.steps import running_sum
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.online.updates import updates
 from structpred.trainers.problem import Problem, Trainer, kept

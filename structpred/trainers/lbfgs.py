@@ -16,8 +16,8 @@ from structpred.runtime.interrupts import may_be_abandoned
 from structpred.runtime.ranges import ends_of
 from structpred.runtime.settings import checked_whole
 from structpred.runtime.standard_error import callers_level
+from structpred.task.steps import summed_squares
 from structpred.task.task import Task
-from structpred.task.terms import summed_squares
 from structpred.trainers.problem import Problem, Surrogate, Trainer, is_convex
 from structpred.trainers.states import COUNT, Values
 

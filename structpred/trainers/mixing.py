@@ -8,7 +8,7 @@ from structpred.core.sparse import SparseVector
 from structpred.core.types import Floats
 from structpred.errors import ParameterError
 from structpred.runtime.settings import checked_positive
-from structpred.task.terms import running_sum
+from structpred.task.steps import running_sum
 from structpred.trainers.online.updates import updates
 from structpred.trainers.perceptron import AveragedPerceptron
 from structpred.trainers.problem import Problem, Surrogate, Trainer, once_per_problem

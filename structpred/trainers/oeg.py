@@ -30,8 +30,8 @@ from structpred.core.weights import Weights
 from structpred.errors import ParameterError
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
+from structpred.task.steps import running_sum
 from structpred.task.task import Task
-from structpred.task.terms import running_sum
 from structpred.trainers.problem import Problem, Trainer
 from structpred.trainers.states import FIXED, Values
 

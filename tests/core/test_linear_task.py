@@ -10,8 +10,8 @@ from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.part_losses import Hamming
 from structpred.oracles.multiclass import MulticlassOracle
 from structpred.rows.linear_task import LinearTask
+from structpred.task.steps import summed
 from structpred.task.task import Task
-from structpred.task.terms import summed
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.oeg import OnlineEG

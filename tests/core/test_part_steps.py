@@ -63,7 +63,7 @@ def rows(**settings):
 @pytest.mark.parametrize("make", [chains, graphs, rows])
 def test_sweeps_say_what_single_steps_say_on_any_number_of_threads(make, monkeypatch):
     """Violations, bulk terms and log losses by blocks have the bits of plain steps one by one, on one thread and on three."""
-    monkeypatch.setattr("structpred.task.terms.FEW_PAIRS", 0)  # threads add up these few, too
+    monkeypatch.setattr("structpred.task.steps.FEW_PAIRS", 0)  # threads add up these few, too
     plain, shares = make(compiled=False), np.linspace(0.1, 2.0, len(make()))
     w = np.random.default_rng(3).normal(size=plain.dim)
     wanted = plain.terms(w, range(5, 265), shares[5:265], loss_weight=0.7)
@@ -78,7 +78,7 @@ def test_sweeps_say_what_single_steps_say_on_any_number_of_threads(make, monkeyp
 
 def test_sweeps_of_an_oracle_with_bounds_say_what_single_steps_say(monkeypatch):
     """Violations and bulk terms by blocks have the bits of plain steps, bounds among them, on one thread and on three."""
-    monkeypatch.setattr("structpred.task.terms.FEW_PAIRS", 0)
+    monkeypatch.setattr("structpred.task.steps.FEW_PAIRS", 0)
     plain = grids(compiled=False)
     w = np.random.default_rng(3).normal(size=plain.dim)
     wanted = plain.terms(w, range(5, 265), loss_weight=0.7)

@@ -12,8 +12,8 @@ from structpred.objectives.part_losses import Hamming, LabelCosts
 from structpred.oracles.assignment import AssignmentOracle
 from structpred.oracles.chain import ChainOracle
 from structpred.oracles.multiclass import MulticlassOracle
+from structpred.task.steps import running_sum
 from structpred.task.task import Task
-from structpred.task.terms import running_sum
 
 LENGTHS = (3, 1, 2)
 

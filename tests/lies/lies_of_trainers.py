@@ -192,7 +192,7 @@ class RampSaidToBeConvex(MarginRescaling):
         return np.minimum(super().values(task, w), 2.0)
 
     def terms(self, task: Any, w: Any, rows: Any, shares: Any = None) -> Any:
-        from structpred.task.terms import summed
+        from structpred.task.steps import summed
 
         return summed((len(task), task.dim), rows, shares, lambda i: self.term(task, w, i), self.offset)
 

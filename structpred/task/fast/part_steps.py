@@ -27,9 +27,8 @@ from structpred.runtime.ranges import ends_of
 from structpred.task.inference import Inference
 from structpred.task.plain_steps import PlainSteps
 from structpred.task.score_consistency import DRIFT, FREE, kernels, refuse_inconsistent
-from structpred.task.steps import Terms
+from structpred.task.steps import Block, Terms, added, checked_shares, one_run
 from structpred.task.task_checks import checked_bound, doubtful
-from structpred.task.terms import Block, added, checked_shares, one_run
 
 #: what must be as it was written for compiled calls to replace it
 _FEATURES, _ORACLE = ("adjoint", "n_parts"), ("parts", "n_parts")

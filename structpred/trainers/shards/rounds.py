@@ -19,8 +19,8 @@ from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector, Weights
 from structpred.errors import ParameterError
 from structpred.runtime.settings import checked_positive, checked_whole
+from structpred.task.steps import running_sum
 from structpred.task.task import Task
-from structpred.task.terms import running_sum
 from structpred.trainers.problem import ByInner, Problem, Trainer, kept
 from structpred.trainers.running.stream import StreamProblem
 from structpred.trainers.states import COUNT
