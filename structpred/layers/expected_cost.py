@@ -9,8 +9,7 @@ from structpred.core.own_code import raised
 from structpred.core.types import Floats
 from structpred.errors import DataError, LossError, ParameterError
 from structpred.layers.loss import Given, Loss, Terms
-from structpred.layers.noise import Noise
-from structpred.layers.perturbed import mean_of, score_function
+from structpred.layers.perturbed import Noise, mean_of, score_function
 from structpred.layers.record import Scores
 
 

@@ -8,8 +8,7 @@ import numpy as np
 from structpred.core.oracle import Oracle
 from structpred.core.types import Floats, Integers
 from structpred.layers.loss import Layer, Point
-from structpred.layers.noise import Noise, Perturbed
-from structpred.layers.perturbed import mean_of, mean_point
+from structpred.layers.perturbed import Noise, Perturbed, mean_of, mean_point
 from structpred.layers.record import Scores
 from structpred.runtime.settings import checked_positive
 

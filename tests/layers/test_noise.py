@@ -5,7 +5,7 @@ import pytest
 from scipy.special import ndtri
 from scipy.stats import kstest
 
-from structpred.layers.noise import gumbels, normals
+from structpred.layers.perturbed import gumbels, normals
 
 SIZES = np.array([0, 7, 7 + 40, 7 + 40 + 1])
 
