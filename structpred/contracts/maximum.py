@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.contracts.engine import Examiner, Space, brief, place, tolerance
 from structpred.core.oracle import Labels, Scores
-from structpred.core.types import Floats
+from structpred.core.types import Floats, Integers
 from structpred.errors import OracleError
 from structpred.task.task_checks import GAP, gap_advice
 
@@ -188,7 +187,7 @@ def _renumbered(examiner: Examiner, verdicts: list[Verdict]) -> str | None:
     return None
 
 
-def _orders(n: int, grid: int | None) -> Iterator[tuple[str, npt.NDArray[np.int64]]]:
+def _orders(n: int, grid: int | None) -> Iterator[tuple[str, Integers]]:
     """Rearrangements of n parts in words, of the whole, and of what is in and behind the label grid."""
     blocks = [(0, n, "")]
     if grid and grid < n:

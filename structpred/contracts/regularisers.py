@@ -5,12 +5,11 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.contracts.engine import Examiner, Report, brief, examined, kind_of
 from structpred.contracts.projections import examine_argmin
 from structpred.core.regulariser import DualMap, Regulariser, capabilities
-from structpred.core.types import Floats
+from structpred.core.types import Floats, Integers
 from structpred.errors import MissingCapabilityError, RegulariserError
 
 #: sizes of the groups of weights: one weight, several groups, an empty one among them
@@ -62,7 +61,7 @@ def check_regulariser(
 class _Case:
     """One regulariser on vectors of one length."""
 
-    def __init__(self, examiner: Examiner, regulariser: Regulariser, ends: npt.NDArray[np.int64], where: str) -> None:
+    def __init__(self, examiner: Examiner, regulariser: Regulariser, ends: Integers, where: str) -> None:
         self.examiner, self.r, self.ends, self.dim, self.where = examiner, regulariser, ends, int(ends[-1]), where
         self.has, self.rng = capabilities(regulariser), examiner.rng
         examiner.oracle = regulariser

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.sparse import SparseVector, squared_norm
+from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 
 #: Optional calls and attributes: the name, and what it promises. `check_feature_map` tries each call beside the plain one.
@@ -48,7 +49,7 @@ class FeatureMap(Protocol):
 
     dim: int
     dtype: np.dtype[Any]
-    groups: npt.NDArray[np.int64]
+    groups: Integers
 
     def __len__(self) -> int:
         """The number of instances."""
@@ -58,38 +59,36 @@ class FeatureMap(Protocol):
         """The number of parts of instance i."""
         ...
 
-    def scores(self, w: Vector, i: int) -> npt.NDArray[np.float64]:
+    def scores(self, w: Vector, i: int) -> Floats:
         """theta of instance i, a new array."""
         ...
 
-    def adjoint(self, i: int, parts: npt.NDArray[np.int64], counts: npt.NDArray[np.float64]) -> SparseVector:
+    def adjoint(self, i: int, parts: Integers, counts: Floats) -> SparseVector:
         """Psi_i^T mu for the sparse mu that has `counts` at `parts`."""
         ...
 
-    def fixed_scores(self, i: int) -> npt.NDArray[np.float64] | None:
+    def fixed_scores(self, i: int) -> Floats | None:
         """Scores added to theta of instance i whatever the weights are (constraints, priors); None for none."""
         return None
 
-    def scratch(self) -> npt.NDArray[np.float64]:
+    def scratch(self) -> Floats:
         """Zeros in which `spread` can work."""
         return np.zeros(self.dim)
 
-    def spread(self, i: int, mu: npt.NDArray[np.float64], scratch: npt.NDArray[np.float64]) -> float:
+    def spread(self, i: int, mu: Floats, scratch: Floats) -> float:
         """scratch = Psi_i^T mu for dense mu, where scratch was zero; returns its squared norm."""
         at = np.flatnonzero(mu)
         delta = self.adjoint(i, at, mu[at])
         scratch[delta.indices] = delta.values
         return squared_norm(delta)
 
-    def flush(self, i: int, scratch: npt.NDArray[np.float64], coef: float, w: Vector) -> None:
+    def flush(self, i: int, scratch: Floats, coef: float, w: Vector) -> None:
         """w += coef * scratch; scratch, which `spread` filled for instance i, becomes zero again."""
         at = np.flatnonzero(scratch)
         w[at] += (coef * scratch[at]).astype(w.dtype)
         scratch[at] = 0.0
 
-    def total(
-        self, mu: npt.NDArray[np.float64], places: npt.NDArray[np.int64], coefs: npt.NDArray[np.float64]
-    ) -> npt.NDArray[np.float64]:
+    def total(self, mu: Floats, places: Integers, coefs: Floats) -> Floats:
         """sum_i coefs[i] Psi_i^T mu_i, float64, for the dense mu_i = mu[places[i]:places[i+1]] of all instances."""
         out = np.zeros(self.dim)
         for i in range(len(self)):

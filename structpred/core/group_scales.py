@@ -6,20 +6,19 @@ Wherever a task takes weights w and a `scale`, the scale may be one number or `G
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.sparse import SparseVector, sparse_dot
-from structpred.core.types import Floats
+from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 
 
 class GroupScales(NamedTuple):
     """The weights are factors[k] * v_j for all j in group k, which is groups[k]:groups[k+1]."""
 
-    groups: npt.NDArray[np.int64]
+    groups: Integers
     factors: Floats
 
-    def of(self, indices: npt.NDArray[np.int64]) -> Floats:
+    def of(self, indices: Integers) -> Floats:
         """The factor of each of these coordinates, which ascend."""
         return np.repeat(self.factors, np.diff(np.searchsorted(indices, self.groups)))
 

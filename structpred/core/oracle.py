@@ -8,14 +8,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
+from structpred.core.types import Floats, Integers
 
 #: The shape of an instance: any hashable value, of one kind an oracle. Its sizes, and whatever else the oracle must know of the
 #: instance: (5, 3), a string, nested tuples, a frozen dataclass with capacities. (Typed as Any, so that an oracle may narrow it.)
 Shape = Any
-Labels = npt.NDArray[np.int64]
-Scores = npt.NDArray[np.float64]
+Labels = Integers
+Scores = Floats
 
 #: Optional methods: the name, the call, and what it promises. A method is there and right, or missing.
 OPTIONAL: dict[str, str] = {
@@ -108,7 +107,7 @@ class Oracle(ABC):
         """The output with the largest score; scores has length p and must not be changed; labels are int64, 1-d."""
 
     @abstractmethod
-    def parts(self, labels: Labels, shape: Shape) -> npt.NDArray[np.int64]:
+    def parts(self, labels: Labels, shape: Shape) -> Integers:
         """The indices in [0, p) of the parts that are on in `labels`; an index that comes twice counts twice.
 
         Raises ValueError for labels that are not an output of this shape: nothing else keeps them from being trained as truth.

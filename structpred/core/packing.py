@@ -11,6 +11,7 @@ from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.own_code import asked_parts, blamed, raised
 from structpred.core.scores import all_finite
 from structpred.core.stand_ins import stand_in
+from structpred.core.types import Integers
 from structpred.errors import DataError, OracleError, StructpredError
 from structpred.runtime.ranges import ends_of, packed
 from structpred.runtime.threads import run_ranges, split_evenly
@@ -19,8 +20,8 @@ _WHOLE = np.dtype(np.int64)
 
 
 def argmax_batch(
-    oracle: Oracle, scores: Scores, offsets: npt.NDArray[np.int64], shapes: Sequence[Shape], n_jobs: int = 1
-) -> tuple[Labels, npt.NDArray[np.int64]]:
+    oracle: Oracle, scores: Scores, offsets: Integers, shapes: Sequence[Shape], n_jobs: int = 1
+) -> tuple[Labels, Integers]:
     """The best output of each instance of a batch: (labels, label_offsets), both flat int64 arrays of the caller's own.
 
     Instance i has the scores ``scores[offsets[i]:offsets[i+1]]`` and the shape ``shapes[i]``. This is the only caller of
@@ -65,7 +66,7 @@ def _asked(batch: Callable[..., Any], oracle: Oracle, method: str, *arguments: A
 
 
 def _on_threads(
-    ask: Callable[..., tuple[npt.NDArray[Any], ...]], scores: Scores, offsets: npt.NDArray[np.int64], shapes: Sequence[Shape],
+    ask: Callable[..., tuple[npt.NDArray[Any], ...]], scores: Scores, offsets: Integers, shapes: Sequence[Shape],
     n_jobs: int,
 ) -> list[npt.NDArray[Any]]:  # fmt: skip
     """The arrays that `ask` gives for neighbours, on up to n_jobs threads, joined in the order of the instances."""
@@ -82,8 +83,8 @@ def _on_threads(
 
 
 def argmax_bound_batch(
-    oracle: Any, scores: Scores, offsets: npt.NDArray[np.int64], shapes: Sequence[Shape], n_jobs: int = 1
-) -> tuple[Labels, npt.NDArray[np.int64], Scores]:
+    oracle: Any, scores: Scores, offsets: Integers, shapes: Sequence[Shape], n_jobs: int = 1
+) -> tuple[Labels, Integers, Scores]:
     """(labels, label_offsets, bounds) of a batch, from an oracle that has `argmax_bound_batch`; this is its only caller.
 
     Raises OracleError for answers of another kind or size.
@@ -106,8 +107,8 @@ def argmax_bound_batch(
 
 
 def parts_batch(
-    oracle: Oracle, labels: Labels, ends: npt.NDArray[np.int64], shapes: Sequence[Shape], first: int = 0
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    oracle: Oracle, labels: Labels, ends: Integers, shapes: Sequence[Shape], first: int = 0
+) -> tuple[Integers, Integers]:
     """The parts of each output of a batch: (parts, part offsets), both flat, for labels as `argmax_batch` gives them.
 
     This is the only caller of an oracle's own `parts_batch`; where there is none, or a subclass has changed `parts` since, it
@@ -125,9 +126,7 @@ def has_points(oracle: object) -> bool:
     return callable(getattr(oracle, "point", None))
 
 
-def points_batch(
-    oracle: Any, labels: Labels, ends: npt.NDArray[np.int64], shapes: Sequence[Shape], sizes: npt.NDArray[np.int64]
-) -> Scores:
+def points_batch(oracle: Any, labels: Labels, ends: Integers, shapes: Sequence[Shape], sizes: Integers) -> Scores:
     """The points that the labels of a batch stand for, flat, for an oracle that has `point`; sizes: their numbers of parts.
 
     Raises DataError, naming the sample, for labels that stand for none, and OracleError for an answer of another kind.
@@ -145,9 +144,7 @@ def points_batch(
     return found
 
 
-def marginals_batch(
-    oracle: Any, scores: Scores, offsets: npt.NDArray[np.int64], shapes: Sequence[Shape]
-) -> tuple[Scores, Scores]:
+def marginals_batch(oracle: Any, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Scores, Scores]:
     """(log partition functions, expected part counts), flat as the scores are: what `marginals` gives one by one.
 
     This is the only caller of an oracle's own `marginals_batch`; where there is none, or a subclass has changed `marginals`
@@ -163,7 +160,7 @@ def marginals_batch(
     return np.array([log_z for log_z, _ in found], dtype=np.float64), np.concatenate([*(mu for _, mu in found), np.empty(0)])
 
 
-def project_batch(oracle: Any, points: Scores, offsets: npt.NDArray[np.int64], shapes: Sequence[Shape]) -> Scores:
+def project_batch(oracle: Any, points: Scores, offsets: Integers, shapes: Sequence[Shape]) -> Scores:
     """The nearest point of each instance's hull of outputs, flat as the points are: what `project` gives one by one.
 
     This is the only caller of an oracle's own `project_batch`; where there is none, or a subclass has changed `project` or
@@ -185,7 +182,7 @@ def _checked_flat(found: object, oracle: object, method: str, size: int) -> Scor
     return numbers
 
 
-def _checked_batch(found: object, oracle: Oracle, n: int, method: str) -> tuple[Labels, npt.NDArray[np.int64]]:
+def _checked_batch(found: object, oracle: Oracle, n: int, method: str) -> tuple[Labels, Integers]:
     """(labels, label_offsets), or parts, with n + 1 ascending offsets from 0 to their number, else OracleError."""
     if isinstance(found, tuple) and len(found) == 2:
         labels, ends = found
@@ -219,7 +216,7 @@ def checked_labels(labels: object, oracle: Oracle, where: str = "", *, method: s
     raise OracleError(f"{where}{type(oracle).__name__}.{method} must return a 1-d int64 array of {what}, got a {came}")
 
 
-def check_finite(scores: Scores, offsets: npt.NDArray[np.int64], first: int = 0) -> None:
+def check_finite(scores: Scores, offsets: Integers, first: int = 0) -> None:
     """Raise DataError, naming the instance (numbered from `first`), if a score is NaN or infinite."""
     if all_finite(scores):
         return

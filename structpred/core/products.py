@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Floats
 from structpred.runtime.lazy_names import later
 
 _kernels = later("structpred.core._product_kernels")
@@ -32,9 +33,7 @@ def weighted_square(a: npt.NDArray[np.float32], weights: npt.NDArray[np.float32]
     return float(_kernels().weighted_square(a, weights))
 
 
-def dot_of_differences(
-    a: npt.NDArray[np.float64], b: npt.NDArray[np.float64], c: npt.NDArray[np.float64], d: npt.NDArray[np.float64]
-) -> float:
+def dot_of_differences(a: Floats, b: Floats, c: Floats, d: Floats) -> float:
     """<a - b, c - d>, added up in a fixed order, without vectors in between.
 
     >>> dot_of_differences(np.array([3.0, 2.0]), np.array([1.0, 2.0]), np.array([5.0, 1.0]), np.zeros(2))

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Scores, Shape
+from structpred.core.types import Floats, Integers
 from structpred.errors import DataError
 from structpred.runtime.memory import check_fits
 
@@ -45,7 +46,7 @@ def _sizes(shape: Shape, names: tuple[str, ...]) -> tuple[int, ...]:
     return tuple(map(int, shape))
 
 
-def checked_table(shapes: Sequence[Shape], *names: str) -> npt.NDArray[np.int64]:
+def checked_table(shapes: Sequence[Shape], *names: str) -> Integers:
     """The sizes of a batch of shapes, a row each, (n, len(names)). Raises DataError as `checked_sizes`, naming the sample.
 
     >>> checked_table([(4, 3), (1, 3)], "positions", "labels").tolist()
@@ -88,9 +89,7 @@ def shaped_scores(scores: npt.ArrayLike, n_parts: int, shape: Shape) -> Scores:
     return flat
 
 
-def checked_batch(
-    scores: npt.ArrayLike, offsets: npt.ArrayLike, n_parts: Sequence[int] | npt.NDArray[np.int64]
-) -> tuple[Scores, npt.NDArray[np.int64]]:
+def checked_batch(scores: npt.ArrayLike, offsets: npt.ArrayLike, n_parts: Sequence[int] | Integers) -> tuple[Scores, Integers]:
     """The same for a batch: instance i has the n_parts[i] scores from offsets[i] on. DataError names the sample."""
     flat, ends = shaped_batch(scores, offsets, n_parts)
     if not all_finite(flat):
@@ -100,9 +99,7 @@ def checked_batch(
     return flat, ends
 
 
-def shaped_batch(
-    scores: npt.ArrayLike, offsets: npt.ArrayLike, n_parts: Sequence[int] | npt.NDArray[np.int64]
-) -> tuple[Scores, npt.NDArray[np.int64]]:
+def shaped_batch(scores: npt.ArrayLike, offsets: npt.ArrayLike, n_parts: Sequence[int] | Integers) -> tuple[Scores, Integers]:
     """The same without a look at the numbers, for compiled calls that say whether all are finite."""
     flat, ends = _flat(scores), np.ascontiguousarray(offsets)
     if ends.shape != (len(n_parts) + 1,) or ends.dtype.kind not in "iu" or flat.ndim != 1:
@@ -192,9 +189,7 @@ def _flat(scores: npt.ArrayLike) -> Scores:
     return np.require(array, _FLOAT, ["C", "A"])
 
 
-def checked_sums(
-    log_z: float, mu: npt.NDArray[np.float64], scores: Scores, shape: Shape
-) -> tuple[float, npt.NDArray[np.float64]]:
+def checked_sums(log_z: float, mu: Floats, scores: Scores, shape: Shape) -> tuple[float, Floats]:
     """(log Z, mu) as a kernel gave them; DataError where the scores are too far apart for its arithmetic."""
     if not (isfinite(log_z) and isfinite(np.add.reduce(mu))):
         largest = float(np.abs(scores[scores > FORBIDDEN]).max(initial=0.0))

@@ -1,19 +1,18 @@
 """Steps compare two computations of one score difference: by an output's parts and by its features."""
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.feature_map import FeatureMap
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.group_scales import GroupScales, Scale, scaled_dot
 from structpred.core.sparse import SparseVector
-from structpred.core.types import Floats
+from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 from structpred.errors import OracleError
 from structpred.runtime.lazy_names import later
 
 #: parts and how often each is counted
-Counts = tuple[npt.NDArray[np.int64], Floats]
+Counts = tuple[Integers, Floats]
 #: what they score, and the sum of the sizes of its terms
 Scored = tuple[float, float]
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.own_code import asked_parts, blamed, own_code
+from structpred.core.types import Floats, Integers
 from structpred.errors import DataError, InfeasibleError, OracleError, ParameterError
 
 #: outputs listed in all, to see whether true labels are outputs: few enough to cost nothing compared with a pass
@@ -27,7 +28,7 @@ Best = Callable[[Scores, int], tuple[Labels, float | None]]
 
 
 def check_outputs(
-    oracle: Oracle, labels: Sequence[Labels], shapes: Sequence[Shape], parts: Sequence[npt.NDArray[np.int64]], best: Best
+    oracle: Oracle, labels: Sequence[Labels], shapes: Sequence[Shape], parts: Sequence[Integers], best: Best
 ) -> None:
     """Where the outputs of a shape can be listed, the true labels must be among them: `parts` may accept anything.
 
@@ -123,8 +124,8 @@ def refuse_contradiction(
     oracle: Oracle,
     i: int,
     scores: Scores,
-    truth: npt.NDArray[np.int64],
-    found: npt.NDArray[np.int64],
+    truth: Integers,
+    found: Integers,
     bound: float | None = None,
     known: str = "the true output",
 ) -> None:
@@ -178,9 +179,7 @@ def refuse_marginals(oracle: Oracle, i: int, log_z: float, truth: Scores) -> Non
     )
 
 
-def true_parts(
-    oracle: Oracle, labels: Sequence[Labels], shapes: Sequence[Shape], sizes: npt.NDArray[np.int64]
-) -> list[npt.NDArray[np.int64]]:
+def true_parts(oracle: Oracle, labels: Sequence[Labels], shapes: Sequence[Shape], sizes: Integers) -> list[Integers]:
     """The parts of every true output; DataError where the oracle refuses one or gives parts outside [0, its size)."""
     found = [_parts_of(oracle, i, y, shape) for i, (y, shape) in enumerate(zip(labels, shapes, strict=True))]
     flat, owners = np.concatenate([*found, np.empty(0, np.int64)]), np.repeat(np.arange(len(found)), [len(own) for own in found])
@@ -190,7 +189,7 @@ def true_parts(
     return found
 
 
-def _parts_of(oracle: Oracle, i: int, labels: Labels, shape: Shape) -> npt.NDArray[np.int64]:
+def _parts_of(oracle: Oracle, i: int, labels: Labels, shape: Shape) -> Integers:
     try:
         return np.array(oracle.parts(labels, shape)).astype(np.int64, copy=False)
     except (IndexError, ValueError, TypeError) as error:
@@ -199,7 +198,7 @@ def _parts_of(oracle: Oracle, i: int, labels: Labels, shape: Shape) -> npt.NDArr
         raise blamed(error, i, oracle, "parts") from error
 
 
-def checked_weights(sample_weight: npt.ArrayLike | None, n: int) -> npt.NDArray[np.float64]:
+def checked_weights(sample_weight: npt.ArrayLike | None, n: int) -> Floats:
     """n finite weights >= 0 with a positive sum (ones if there are none given), else ParameterError."""
     if sample_weight is None:
         return np.ones(n)
@@ -211,9 +210,7 @@ def checked_weights(sample_weight: npt.ArrayLike | None, n: int) -> npt.NDArray[
     return weights
 
 
-def checked_token_weights(
-    given: Sequence[npt.ArrayLike], oracle: Oracle, shapes: Sequence[Shape]
-) -> list[npt.NDArray[np.float64]]:
+def checked_token_weights(given: Sequence[npt.ArrayLike], oracle: Oracle, shapes: Sequence[Shape]) -> list[Floats]:
     """One finite weight >= 0 for each position of each instance, else DataError, naming the sample."""
     weights, grid = [np.asarray(t, dtype=np.float64) for t in given], getattr(oracle, "label_grid", None)
     if len(weights) != len(shapes):

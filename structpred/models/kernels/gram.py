@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.types import Floats, Integers
 from structpred.errors import DataError
@@ -205,7 +204,7 @@ def _extremes(gram: Gram) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def stacked(sequences: Sequence[Sequence[Any]], k: int, n_columns: int | None) -> tuple[Any, npt.NDArray[np.int64]]:
+def stacked(sequences: Sequence[Sequence[Any]], k: int, n_columns: int | None) -> tuple[Any, Integers]:
     """(the values of kernel k for all positions, as float32 or CSR; the length of each sequence).
 
     DataError, naming the sample, for anything but numbers of the right shape.

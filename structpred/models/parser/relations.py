@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Integers
 from structpred.data.arc_templates import ArcTemplate, compile_templates
 from structpred.data.sentences import AttributedSentences
 from structpred.data.sequences import PackedSequences
@@ -98,11 +99,11 @@ class RelationFeatures:
         """Without the rows of the slots, which follow from them and are much larger."""
         return {name: value for name, value in self.__dict__.items() if name != "_rows"}
 
-    def counts(self, data: AttributedSentences, heads: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def counts(self, data: AttributedSentences, heads: Integers) -> Integers:
         """How often each hash occurs."""
         return np.bincount(self._hashed(data, heads).ravel(), minlength=1 << _SLOT_BITS)
 
-    def transform(self, data: AttributedSentences, heads: npt.NDArray[np.int64], n_jobs: int = 1) -> PackedSequences:
+    def transform(self, data: AttributedSentences, heads: Integers, n_jobs: int = 1) -> PackedSequences:
         """The features of the arcs (heads[t], t), one position per word; the same for any number of threads."""
         from structpred.features._arc_kernels import pack_known
 
@@ -111,20 +112,18 @@ class RelationFeatures:
         size = pack_known(hashed, self._rows, indptr, indices)
         return PackedSequences(indptr, indices[:size], np.ones(size, np.float32), data.offsets, max(len(self.slots), 1))
 
-    def labels(
-        self, labeler: ChainLabeler, data: AttributedSentences, heads: npt.NDArray[np.int64], n_jobs: int = 1
-    ) -> list[str]:
+    def labels(self, labeler: ChainLabeler, data: AttributedSentences, heads: Integers, n_jobs: int = 1) -> list[str]:
         """The relations that a labeller of these features finds for the arcs (heads[t], t), flat."""
         classes: list[str] = labeler.classes_.tolist()
         codes = decode_chains(self.transform(data, heads, n_jobs), len(classes), labeler.coef_, None, n_jobs)
         return [classes[code] for code in codes.tolist()]
 
-    def rows(self, data: AttributedSentences, heads: npt.NDArray[np.int64]) -> tuple[list[ArcTemplate], npt.NDArray[np.int32]]:
+    def rows(self, data: AttributedSentences, heads: Integers) -> tuple[list[ArcTemplate], npt.NDArray[np.int32]]:
         """The templates, and the row of weights that each gives the arc to each word, (n_words, n_templates), -1 for none."""
         order = compile_templates(self.templates, data.names).order
         return [self.templates[k] for k in order.tolist()], self._rows[self._hashed(data, heads)]
 
-    def _hashed(self, data: AttributedSentences, heads: npt.NDArray[np.int64], n_jobs: int = 1) -> npt.NDArray[np.uint32]:
+    def _hashed(self, data: AttributedSentences, heads: Integers, n_jobs: int = 1) -> npt.NDArray[np.uint32]:
         from structpred.features._arc_kernels import hash_arcs
 
         c = compile_templates(self.templates, data.names)
