@@ -27,7 +27,6 @@ from structpred.task.instance_subset import take_features
 from structpred.task.steps import Pair
 
 _kernels = later("structpred.task.fast._part_kernels")
-Fixed = Sequence[Floats | None]
 
 #: instances and part scores of a block, which is scored and then decoded: its scores stay in the cache
 CHUNK, BLOCK = 256, 1 << 15
@@ -213,16 +212,12 @@ class Inference:
                     raise of_sample(error, i, self.oracle, "argmax") from error
             raise
 
-    def decode(self, w: Vector, fixed: Fixed | None = None) -> tuple[Labels, Integers]:
+    def decode(self, w: Vector) -> tuple[Labels, Integers]:
         """The best output of every instance: (flat labels, label offsets). No more scores are held than a block of each thread.
 
-        fixed: scores added to those of each instance for this call, one per part, None for none: -1e30 forbids a part. So partial
-        labels are completed: forbid what they rule out. Raises InfeasibleError, naming the sample, where fixed scores forbid
-        every output, and DataError for ones that do not fit.
+        Raises InfeasibleError, naming the sample, where fixed scores forbid every output.
         """
-        if fixed is not None:
-            fixed = self._checked_fixed(fixed)
-        elif self.pair is not None:
+        if self.pair is not None:
             return self.pair.decode(w, self.n_jobs)
         jobs = self.n_jobs if self.batched else 1  # code of a user's own may not be ready for threads
         blocks = list(self.blocks(0, len(self), jobs))
@@ -230,7 +225,7 @@ class Inference:
 
         def run(start: int, stop: int) -> None:
             for k in range(start, stop):
-                found[k] = self._decoded(w, *blocks[k], fixed)
+                found[k] = self._decoded(w, *blocks[k])
 
         sizes = np.array([places[-1] for _, _, places in blocks], dtype=np.int64)
         run_ranges(run, split_evenly(sizes, 1 if jobs == 1 else PIECES * jobs), jobs)
@@ -238,24 +233,8 @@ class Inference:
         labels = np.concatenate([np.empty(0, np.int64), *(labels for labels, _ in found)])
         return labels, np.concatenate([[0], np.cumsum(np.concatenate([np.empty(0, np.int64), *lengths]))]).astype(np.int64)
 
-    def _checked_fixed(self, fixed: Fixed) -> list[Floats | None]:
-        if len(fixed) != len(self):
-            raise DataError(f"fixed scores: expected one entry per sample, {len(self)}, got {len(fixed)}")
-        given = [None if own is None else np.asarray(own, dtype=np.float64) for own in fixed]
-        for i, own in enumerate(given):
-            if own is not None and own.shape != (self.sizes[i],):
-                raise DataError(
-                    f"sample {i}: expected {self.sizes[i]} fixed scores, one per part, got an array of shape {own.shape}"
-                )
-            if own is not None and not np.isfinite(own).all():
-                raise DataError(f"sample {i}: fixed scores must be finite; -1e30 forbids a part")
-        return given
-
-    def _decoded(self, w: Vector, first: int, last: int, places: Integers, fixed: Fixed | None) -> tuple[Labels, Integers]:
+    def _decoded(self, w: Vector, first: int, last: int, places: Integers) -> tuple[Labels, Integers]:
         scores = self.score_block(w, 1.0, first, last, places)
-        for k, own in enumerate(() if fixed is None else fixed[first:last]):
-            if own is not None:
-                scores[places[k] : places[k + 1]] += own
         labels, ends, _ = self.best_of_block(scores, first, last, places)
         if len(scores) and scores.min() <= 0.5 * FORBIDDEN:
             for i in range(first, last):
@@ -265,9 +244,9 @@ class Inference:
                     raise InfeasibleError(f"sample {i}: no {self.oracle.output} satisfies the constraints")
         return labels, ends
 
-    def outputs(self, w: Vector, fixed: Fixed | None = None) -> list[Labels]:
-        """The best output of every instance, one array each; `fixed` as for `decode`."""
-        labels, ends = self.decode(w, fixed)
+    def outputs(self, w: Vector) -> list[Labels]:
+        """The best output of every instance, one array each."""
+        labels, ends = self.decode(w)
         return np.split(labels, ends[1:-1]) if len(self) else []
 
     def part_scores(self, w: Vector) -> Iterator[Scores]:

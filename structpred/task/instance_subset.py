@@ -96,7 +96,7 @@ class AddedScores(InstanceSubset):
             raise DataError(f"fixed scores: expected one entry per sample, {len(features)}, got {len(added)}")
         for i, own in enumerate(added):
             if own is not None and (own.shape != (features.n_parts(i),) or not np.isfinite(own).all()):
-                raise DataError(f"sample {i}: expected {features.n_parts(i)} finite fixed scores, one per part")
+                raise DataError(f"sample {i}: expected {features.n_parts(i)} finite fixed scores, one per part, got {own.shape}")
         super().__init__(features, np.arange(len(added)))
         self.added, self.group_names = list(added), names_of_groups(features)
         self._block = stand_in(features, "score_block", ("scores", "fixed_scores", "n_parts"))

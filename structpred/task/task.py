@@ -25,7 +25,7 @@ from structpred.errors import DataError
 from structpred.runtime.ranges import packed
 from structpred.task.fast.part_steps import steps_of
 from structpred.task.inference import Inference
-from structpred.task.instance_subset import checked_rows
+from structpred.task.instance_subset import AddedScores, checked_rows
 from structpred.task.score_consistency import kernels
 from structpred.task.steps import CompiledUpdates, Step, Terms, running_sum
 from structpred.task.task_checks import check_outputs, checked_token_weights, checked_weights, refuse_contradiction, true_parts
@@ -131,8 +131,13 @@ class Task:
         return new
 
     def complete(self, w: Vector, fixed: Sequence[npt.NDArray[np.float64] | None]) -> list[Labels]:
-        """The best output of every instance with `fixed` scores added, as for `Inference.outputs`: -1e30 forbids a part."""
-        return self.inference.outputs(w, fixed)
+        """The best output of every instance with `fixed` scores added, one per part, None for none: -1e30 forbids a part.
+
+        So partial labels are completed: forbid what they rule out. Raises InfeasibleError, naming the sample, where nothing is
+        left, and DataError for scores that do not fit.
+        """
+        added = AddedScores(self.features, [None if own is None else np.asarray(own, dtype=np.float64) for own in fixed])
+        return Inference(added, self.oracle, self.shapes, n_jobs=self.n_jobs, compiled=self.inference.compiled).outputs(w)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without working memory, which is made again."""

@@ -187,7 +187,7 @@ def test_partial_labels_are_kept() -> None:
     fixed[6] = np.full(task.features.n_parts(6), FORBIDDEN)
     with pytest.raises(InfeasibleError, match="sample 6"):
         task.complete(w, fixed)
-    with pytest.raises(DataError, match="sample 2: expected 4 fixed scores"):
+    with pytest.raises(DataError, match="sample 2: expected 4 finite fixed scores, one per part, got \\(1,\\)"):
         task.complete(w, [None, None, np.zeros(1), *[None] * (N - 3)])
     with pytest.raises(DataError, match="one entry per sample, 9, got 1"):
         task.complete(w, [None])
