@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, NamedTuple, Self
 import numpy as np
 
 from structpred.errors import DataError, ParameterError
-from structpred.io.columns import COLUMN_FORMATS, parse_columns
+from structpred.io.columns import BOUNDARY, COLUMN_FORMATS, parse_columns
 from structpred.io.crfsuite import parse_crfsuite
 from structpred.io.multilabel.by_format import LABEL_FORMATS, Source, read_training
 from structpred.io.opening import checked_encoding
@@ -24,7 +24,7 @@ from structpred.io.treebanks.formats import TREEBANK_FORMATS
 from structpred.io.treebanks.reader import read_treebank
 
 _PIECE = 1 << 16
-_SPACE = b" \t\r\n"
+_SPACE, _OPENING = b" \t\r\n", f"\n{BOUNDARY}".encode()
 
 
 class Loaded(NamedTuple):
@@ -217,14 +217,18 @@ def cuts_of(path: PathLike, n: int, reading: Reading) -> tuple[list[int], int]:
                 f"{name}: a gzip file cannot be cut into byte ranges: unpack it, or give one file a shard to Shards.of_files"
             )
         following, first = _follower(reading), _first(file, reading, size)
+        at = "blank lines" if reading.table is None else "ends of lines"
+        file.seek(0)
+        if reading.format in COLUMN_FORMATS and _OPENING in b"\n" + file.read(_PIECE):
+            following, at = partial(_next_sentence, opening=_OPENING[1:]), f"{BOUNDARY} lines"
         bounds = [0]
         for k in range(1, n + 1):
             bounds.append(following(file, first + k * (size - first) // n, size) if k < n else size)
             if bounds[-1] <= max(bounds[-2], first):
                 hint = ", or are there no blank lines between the sentences?" if reading.table is None else ""
                 raise ParameterError(
-                    f"{name}: shard {k - 1} of {n} would be empty: cut at {'ends of lines' if not hint else 'blank lines'}, "
-                    f"{size:,} bytes give fewer pieces; ask for fewer shards{hint}"
+                    f"{name}: shard {k - 1} of {n} would be empty: cut at {at}, {size:,} bytes give fewer pieces; "
+                    f"ask for fewer shards{hint}"
                 )
     return bounds, first
 
@@ -272,8 +276,8 @@ def _next_example(file: BinaryIO, at: int, size: int, comment: bytes) -> int:
     return size
 
 
-def _next_sentence(file: BinaryIO, at: int, size: int) -> int:
-    """The first place, `at` or later, where a sentence begins behind a blank line; the size where there is none."""
+def _next_sentence(file: BinaryIO, at: int, size: int, opening: bytes = b"") -> int:
+    """The first place, `at` or later, where a sentence begins behind a blank line, or a line with this opening; else the size."""
     back = max(at - _PIECE, 0)
     file.seek(back)
     before = file.read(at - back)
@@ -281,7 +285,7 @@ def _next_sentence(file: BinaryIO, at: int, size: int) -> int:
     if not before.endswith(b"\n"):
         file.readline()
     while line := file.readline(_PIECE):
-        if blank and line.strip(_SPACE):
+        if (blank or opening) and line.startswith(opening) and line.strip(_SPACE):
             return file.tell() - len(line)
         blank = not line.strip(_SPACE)
     return size

@@ -34,7 +34,8 @@ def select_sequences(X: Any, chosen: Sequence[int] | Integers) -> Any:
         return X.select(numbers)
     if isinstance(X, ColumnCorpus):
         tokens, offsets = picked(X.offsets, numbers)
-        return replace(X, codes=X.codes[tokens], offsets=offsets, lines=X.lines[tokens], text=None)
+        firsts = None if X.documents is None else np.flatnonzero(np.diff(X.document_of[numbers], prepend=-1))
+        return replace(X, codes=X.codes[tokens], offsets=offsets, lines=X.lines[tokens], text=None, documents=firsts)
     if isinstance(X, PackedSequences):
         return replace(X.gather(numbers), groups=X.groups, group_names=X.group_names)
     if isinstance(X, AttributeCorpus):

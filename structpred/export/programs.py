@@ -78,9 +78,9 @@ def _input_parts(input_: Any) -> Parts:
     refuse_transitions(featurizer.templates, "exported programs")
     n_columns = 1 + max((atom.column for template in featurizer.templates for atom in template.atoms), default=0)
     settings = {"templates": [template.to_dict() for template in featurizer.templates], "n_columns": n_columns}
-    if isinstance(featurizer, HashedTemplateFeaturizer):
-        return Parts({**settings, "n_bits": featurizer.hasher.n_bits, "padding": None}, {}, {})
     part = featurizer.to_bundle()
+    if isinstance(featurizer, HashedTemplateFeaturizer):
+        return Parts({**settings, "n_bits": featurizer.hasher.n_bits, "padding": None}, {}, part.texts)
     return Parts({**settings, "n_bits": None, "padding": featurizer._padding}, part.arrays, part.texts)
 
 

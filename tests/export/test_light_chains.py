@@ -10,7 +10,7 @@ from light_programs import full_of_ties, program_of
 from scipy import sparse
 
 from structpred.errors import InfeasibleError
-from structpred.io.templates.templates import read_template
+from structpred.io.templates.templates import Template, load_templates, read_template
 from structpred.models import ChainLabeler
 from structpred.models.chain.constraints import ChainConstraints
 
@@ -55,6 +55,8 @@ CASES: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "strings": (strings, {}),
     "arrays": (arrays, {}),
     "coded": (rows, {"template": "ner", "coding": "iobes"}),
+    "resources": (rows, {"template": "resources"}),
+    "hashed resources": (rows, {"template": "resources", "n_bits": 5}),
     "coded strings": (strings, {"coding": "iob1", "constraints": "iob1"}),
     "no intercept": (arrays, {"fit_intercept": False, "trainer": "lbfgs"}),
 }
@@ -66,6 +68,18 @@ def fitted(settings: dict[str, Any], X: list[Any], rng: np.random.Generator, fol
     if settings.get("template") == "macros":
         (folder / "macros").write_text(MACROS)
         settings["template"] = read_template(folder / "macros")
+    if settings.get("template") == "resources":
+        (folder / "list").write_text("Ab ab\tX\nABC\n日本 x\tY\n")
+        (folder / "brown").write_text("0110\tab\t3\n010\tA-1\n1\téß\n")
+        transforms = (
+            f"in:{folder}/list",
+            f"cluster:{folder}/brown",
+            f"cluster2:{folder}/brown",
+            "doc_case",
+            "doc_before",
+            "doc_after",
+        )
+        settings["template"] = load_templates([Template(name, ((0, 0, name),)) for name in transforms])
     return ChainLabeler(**settings).fit(X, [[LABELS[k] for k in rng.integers(5, size=len(x))] for x in X])
 
 

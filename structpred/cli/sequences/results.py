@@ -28,6 +28,7 @@ from structpred.errors import DataError, InfeasibleError, ParameterError
 from structpred.io.columns import COLUMN_FORMATS, read_columns
 from structpred.io.ocr import N_PIXELS, OcrWords
 from structpred.models import ChainLabeler
+from structpred.models.chain.inputs import RowInput
 from structpred.models.chain.targets import comparable
 
 if TYPE_CHECKING:
@@ -211,13 +212,18 @@ def explain(model: ChainLabeler, asked: Asked) -> Explained:
 
     data, position = _read(model, asked), asked.own["position"]
     i = asked.chosen(len(data.corpus))
-    x, tokens = select_sequences(data.corpus, [i]), tokens_of(data)[i]
+    x, tokens = select_sequences(_in_documents(model, data.corpus), [i]), tokens_of(data)[i]
     other: Any = asked.runner_up("here, or a label with --position N") if position is None else None
     if position is not None:
         if position >= len(tokens):
             raise ParameterError(f"--position {position}: sample {i} has {len(tokens)} tokens, numbered from 0")
         other = _with_another_label(model, x, len(tokens), position, asked.against)
     return Explained(" ".join(tokens), model.explain(x, against=other))
+
+
+def _in_documents(model: ChainLabeler, corpus: Any) -> Any:
+    """The corpus as models take it, of which a part keeps the features that look at whole documents."""
+    return model.input_.transform(corpus) if isinstance(model.input_, RowInput) else corpus
 
 
 def _with_another_label(model: ChainLabeler, x: Any, n: int, position: int, against: str | None) -> list[Any]:
@@ -305,7 +311,7 @@ def _about_data(model: ChainLabeler, read: Data, asked: Asked) -> dict[str, Any]
     right = [i for i, (one, other) in enumerate(zip(gold, predicted, strict=True)) if one == other]
     chosen = _spread(wrong, n_examples)
     chosen += _spread(right, n_examples - len(chosen))
-    tokens = tokens_of(read) if chosen else []
+    tokens, packed = (tokens_of(read), _in_documents(model, read.corpus)) if chosen else ([], None)
     result = evaluate_sequences(*known)
     reliable = model.probabilistic_ and result.f1 is not None and known[0] is gold
     return {
@@ -313,7 +319,7 @@ def _about_data(model: ChainLabeler, read: Data, asked: Asked) -> dict[str, Any]
         "evaluation": result,
         "calibration": _calibration(model, read, gold) if reliable else None,
         "confusion": confusion_matrix(*known),
-        "examples": [_example(model, read, i, predicted[i], tokens[i]) for i in chosen],
+        "examples": [_example(model, read, packed, i, predicted[i], tokens[i]) for i in chosen],
         "sureness": "probability" if model.probabilistic_ else "score gap",
     }
 
@@ -324,23 +330,23 @@ def _spread(numbers: list[int], n: int) -> list[int]:
     return numbers[::step][: max(n, 0)]
 
 
-def _example(model: ChainLabeler, read: Data, i: int, predicted: list[str], tokens: list[str]) -> "Example":
-    """Sequence i with how sure the model is of each label; very long ones are cut."""
+def _example(model: ChainLabeler, read: Data, packed: Any, i: int, predicted: list[str], tokens: list[str]) -> "Example":
+    """Sequence i with how sure the model is of each label; very long ones are cut. packed: of `_in_documents`."""
     from structpred.evaluation.model_selection import select_sequences
     from structpred.report.contents import Example
 
-    corpus = select_sequences(read.corpus, [i])
+    corpus, x = select_sequences(read.corpus, [i]), select_sequences(packed, [i])
     gold = (read.labels or [])[i]
     classes = [str(label) for label in model.classes_.tolist()]
     candidates: list[list[tuple[str, float]]] = []
     if model.probabilistic_:
-        marginals = model.predict_marginals(corpus)[0]
-        best = model._encoder.encode([model.predict(corpus)[0].tolist()]).tolist()
+        marginals = model.predict_marginals(x)[0]
+        best = model._encoder.encode([model.predict(x)[0].tolist()]).tolist()
         sure = [float(row[k]) for row, k in zip(marginals, best, strict=True)]
         orders = (-marginals).argsort(axis=1, kind="stable")[:, :_MOST_CANDIDATES].tolist()
         candidates = [[(classes[k], float(row[k])) for k in order] for row, order in zip(marginals, orders, strict=True)]
     else:
-        sure = model.predict_score_gaps(corpus)[0].tolist()
+        sure = model.predict_score_gaps(x)[0].tolist()
     n = min(len(gold), _MOST_TOKENS)
     images = corpus.pixels.reshape(-1, 16, 8)[:n] if isinstance(corpus, OcrWords) else None
     where = f"line {int(corpus.lines[0])}" + (f", the first {n} of {len(gold)} tokens" if n < len(gold) else "")

@@ -15,10 +15,13 @@ import numpy.typing as npt
 from structpred.data.coalescing import coalesced
 from structpred.errors import ParameterError
 from structpred.io.columns import ColumnCorpus
-from structpred.io.templates.templates import Template, transform
+from structpred.io.templates.derived import columns_of
+from structpred.io.templates.templates import Template
 from structpred.runtime.ranges import Integers
 
 KEY_LIMIT = 2**62
+#: for each (column, transform) the derived strings and their codes; a dict keeps the order, so it is the list of strings too
+Indexes = dict[tuple[int, str], dict[str, int]]
 
 
 @dataclass
@@ -63,35 +66,29 @@ class Block:
 class CorpusReading:
     """A corpus seen through fitted vocabularies: the code of any atom at every token, -1 where it has none."""
 
-    def __init__(self, corpus: ColumnCorpus, indexes: dict[tuple[int, str], dict[str, int]], padding: int) -> None:
-        self._corpus, self._indexes, self._padding = corpus, indexes, padding
+    def __init__(self, corpus: ColumnCorpus, templates: Sequence[Template], padding: int, indexes: Indexes | None) -> None:
+        """indexes: the codes of derived strings; None: they are learnt, in order of appearance where the transform is plain."""
+        columns = columns_of(corpus, templates)
+        self.indexes = {key: index_of(made) for key, (made, _) in columns.items()} if indexes is None else indexes
+        self._padding = padding
         starts, lengths = corpus.offsets[:-1], corpus.lengths
         self.position = np.arange(corpus.n_tokens) - np.repeat(starts, lengths)
         self.length = np.repeat(lengths, lengths)
         self._codes: dict[tuple[int, str], Integers] = {}
+        for key, (strings, codes) in columns.items():
+            known = np.array([*(self.indexes[key].get(string, -1) for string in strings), -1], np.int64)
+            self._codes[key] = known[codes]  # the last entry answers for the code -1
         self._shifted: dict[tuple[int, int, str, bool], Integers] = {}
-
-    def codes(self, column: int, name: str) -> Integers:
-        """The code of each token's own value in a (derived) column."""
-        if (column, name) not in self._codes:
-            words, index, derive = self._corpus.vocabularies[column], self._indexes[column, name], transform(name)
-            table = np.full(len(words), -1, np.int64)
-            for k in _used(self._corpus, column):
-                derived = derive(words[k])
-                if derived is not None:
-                    table[k] = index.get(derived, -1)
-            self._codes[column, name] = table[self._corpus.codes[:, column]]
-        return self._codes[column, name]
 
     def at(self, column: int, offset: int, name: str, pad: bool) -> Integers:
         """The code of the token ``offset`` places away; outside the sentence -1, or with pad a code of its own."""
         key = (column, offset, name, pad)
         if key not in self._shifted:
-            codes = self.codes(column, name)
+            codes = self._codes[column, name]
             place = self.position + offset
             rolled = np.roll(codes, -offset)
             before, after = place < 0, place >= self.length
-            size = len(self._indexes[column, name])
+            size = len(self.indexes[column, name])
             low = size - 1 - place if pad else -1
             high = size + self._padding + place - self.length if pad else -1
             self._shifted[key] = np.where(before, low, np.where(after, high, rolled))
@@ -113,11 +110,10 @@ class CodedTemplates:
         if not self.templates:
             raise ParameterError("expected at least one template, got none")
         self._padding = largest_padding(self.templates) if padding is None else padding
-        # per (column, transform): derived string -> code; a dict keeps the order, so it is the list of strings too
-        self._indexes: dict[tuple[int, str], dict[str, int]] = {}
+        self._indexes: Indexes = {}
         self._blocks: list[Block] = []
 
-    def restore(self, indexes: dict[tuple[int, str], dict[str, int]], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    def restore(self, indexes: Indexes, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """What was seen at fit. arrays: of each block keys.k, and fold.k.j where keys are ranked before atom j joins."""
         self._indexes, self._blocks = indexes, []
         for k, block in enumerate(self._empty_blocks()):
@@ -126,7 +122,7 @@ class CodedTemplates:
 
     def reading(self, corpus: ColumnCorpus) -> CorpusReading:
         """A corpus through the strings that are known."""
-        return CorpusReading(corpus, self._indexes, self._padding)
+        return CorpusReading(corpus, self.templates, self._padding, self._indexes)
 
     def features(self, reading: CorpusReading) -> tuple[Integers, npt.NDArray[np.int32], npt.NDArray[np.float32] | None]:
         """(row pointers, ids, values) of the features of each token; values None: all are 1."""
@@ -175,34 +171,14 @@ class CodedTemplates:
         return keys
 
 
-def derived_indexes(corpus: ColumnCorpus, templates: Sequence[Template]) -> dict[tuple[int, str], dict[str, int]]:
-    """For each (column, transform) of the templates the derived strings that occur, numbered in order of appearance."""
-    indexes = {}
-    for column, name in derived_columns(templates):
-        words, derive = corpus.vocabularies[column], transform(name)
-        derived = dict.fromkeys(derive(words[k]) for k in _used(corpus, column))
-        indexes[column, name] = index_of(entry for entry in derived if entry is not None)
-    return indexes
-
-
 def largest_padding(templates: Sequence[Template]) -> int:
     """The largest offset of a template that pads."""
     return max((abs(atom.offset) for template in templates if template.pad for atom in template.atoms), default=0)
 
 
-def derived_columns(templates: Sequence[Template]) -> list[tuple[int, str]]:
-    """The (derived) columns that the templates need, each once."""
-    return list(dict.fromkeys((atom.column, atom.transform) for template in templates for atom in template.atoms))
-
-
 def index_of(entries: Iterable[str]) -> dict[str, int]:
     """The place of each string."""
     return {entry: code for code, entry in enumerate(entries)}
-
-
-def _used(corpus: ColumnCorpus, column: int) -> list[int]:
-    """The entries of a vocabulary that occur (a part of a corpus keeps the whole vocabulary)."""
-    return np.flatnonzero(np.bincount(corpus.codes[:, column])).tolist()
 
 
 def _rank(keys: Integers, table: Integers, size: int) -> Integers:

@@ -12,16 +12,9 @@ from structpred.data.sequences import PackedSequences
 from structpred.errors import DataError, ParameterError
 from structpred.io.columns import ColumnCorpus
 from structpred.io.templates import coded
-from structpred.io.templates.coded import (
-    Block,
-    CodedTemplates,
-    CorpusReading,
-    derived_columns,
-    derived_indexes,
-    index_of,
-    largest_padding,
-)
-from structpred.io.templates.templates import TEMPLATES, Template
+from structpred.io.templates.coded import Block, CodedTemplates, CorpusReading, index_of, largest_padding
+from structpred.io.templates.derived import derived_columns
+from structpred.io.templates.templates import TEMPLATES, Template, from_file, resource_texts, with_resources
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Array, Field, Record, Whole, as_file_error, maybe
 
@@ -45,7 +38,7 @@ class TemplateFeaturizer(CodedTemplates):
     HEADER = Record({"templates": TEMPLATES, "min_count": Whole(1), "padding": Field(maybe(Whole(0, 9999)), default=None)})
 
     def __init__(self, templates: Sequence[Template], min_count: int = 1) -> None:
-        super().__init__(templates)
+        super().__init__(with_resources(templates))
         self.min_count = min_count
         if min_count < 1:
             raise ParameterError(f"min_count must be at least 1, got {min_count}")
@@ -129,14 +122,14 @@ class TemplateFeaturizer(CodedTemplates):
             for j, ranked in block.folds.items():
                 arrays[f"fold.{k}.{j}"] = ranked
         texts = {f"column.{column}.{name}": list(index) for (column, name), index in self._indexes.items()}
-        return Bundle(header, arrays, texts)
+        return Bundle(header, arrays, texts | resource_texts(self.templates))
 
     @classmethod
     def from_bundle(cls, part: Bundle) -> "TemplateFeaturizer":
         """A fitted featurizer from what `to_bundle` gave. Raises FileFormatError where the parts do not fit."""
         with as_file_error("the feature templates of this file cannot be used"):
             head = cls.HEADER.read(part.header, "input.header")
-            self = cls([Template.from_dict(entry) for entry in head["templates"]], head["min_count"])
+            self = cls(from_file(head["templates"], part.texts.__getitem__), head["min_count"])
             self._padding = self._padding if head["padding"] is None else head["padding"]
             indexes = {key: _known(part.texts, f"column.{key[0]}.{key[1]}") for key in derived_columns(self.templates)}
             self.restore(indexes, part.arrays)
@@ -157,8 +150,8 @@ class TemplateFeaturizer(CodedTemplates):
 
     def _fit(self, corpus: ColumnCorpus) -> CorpusReading:
         self._names = None
-        self._indexes = derived_indexes(corpus, self.templates)
-        reading = self.reading(corpus)
+        reading = CorpusReading(corpus, self.templates, self._padding, None)
+        self._indexes = reading.indexes
         self._blocks = self._empty_blocks()
         for block in self._blocks:
             keys = np.concatenate(self._block_keys(block, reading, learn=True))

@@ -8,6 +8,7 @@ the distinct strings of a column are looked at one by one; the rest is arithmeti
 import zlib
 from collections.abc import Iterable, Sequence
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,9 @@ from structpred.data.hashing import FeatureHasher
 from structpred.data.sequences import PackedSequences
 from structpred.errors import ParameterError
 from structpred.io.columns import ColumnCorpus
-from structpred.io.templates.coded import CorpusReading, derived_indexes, largest_padding
+from structpred.io.templates.coded import CorpusReading, largest_padding
 from structpred.io.templates.featurizer import checked_corpus
-from structpred.io.templates.templates import TEMPLATES, Template
+from structpred.io.templates.templates import TEMPLATES, Template, from_file, resource_texts, with_resources
 from structpred.runtime.ranges import Integers
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Record, as_file_error
@@ -33,8 +34,9 @@ def hashed_features(
     corpus: ColumnCorpus, templates: Sequence[Template], n_bits: int
 ) -> tuple[Integers, npt.NDArray[np.int32], npt.NDArray[np.float32]]:
     """(row pointers, ids, values) of each token, ids ascending; an id that n features of a token share has the value n."""
-    firsts = range(0, max(len(corpus), 1), BLOCK)
-    parts = [_of_some(corpus.take(k, min(k + BLOCK, len(corpus))), templates, n_bits) for k in firsts]
+    of, n = corpus.document_of, len(corpus)
+    cuts = {int(np.searchsorted(of, of[k])) for k in range(BLOCK, n, BLOCK)} | {n}  # documents stay whole
+    parts = [_of_some(corpus.take(a, b), templates, n_bits) for a, b in pairwise([0, *sorted(cuts)])]
     lengths, indices, values = (np.concatenate([part[j] for part in parts]) for j in range(3))
     return np.concatenate(([0], np.cumsum(lengths))), indices, values
 
@@ -43,9 +45,9 @@ def _of_some(
     corpus: ColumnCorpus, templates: Sequence[Template], n_bits: int
 ) -> tuple[Integers, npt.NDArray[np.int32], npt.NDArray[np.float32]]:
     """(features of each token, their ids, their values)."""
-    padding, indexes = largest_padding(templates), derived_indexes(corpus, templates)
-    reading = CorpusReading(corpus, indexes, padding)
-    strings = {key: _Strings.of(list(index), padding) for key, index in indexes.items()}
+    padding = largest_padding(templates)
+    reading = CorpusReading(corpus, templates, padding, None)
+    strings = {key: _Strings.of(list(index), padding) for key, index in reading.indexes.items()}
     ids = np.empty((corpus.n_tokens, len(templates)), np.int32)
     for k, template in enumerate(templates):
         ids[:, k] = _ids(template, reading, strings, n_bits)
@@ -147,7 +149,7 @@ class HashedTemplateFeaturizer:
     n_transitions = 0  # their features would need names
 
     def __init__(self, templates: Sequence[Template], n_bits: int = 18) -> None:
-        self.templates = list(templates)
+        self.templates = with_resources(templates)
         self.hasher = FeatureHasher(n_bits)
         if not self.templates:
             raise ParameterError("expected at least one template, got none")
@@ -173,12 +175,13 @@ class HashedTemplateFeaturizer:
         return [f"#{j}" for j in range(self.n_features)]
 
     def to_bundle(self) -> Bundle:
-        """The state for a model file: a header alone."""
-        return Bundle({"templates": [template.to_dict() for template in self.templates], "n_bits": self.hasher.n_bits})
+        """The state for a model file: a header, and the resources of templates."""
+        header = {"templates": [template.to_dict() for template in self.templates], "n_bits": self.hasher.n_bits}
+        return Bundle(header, texts=resource_texts(self.templates))
 
     @classmethod
     def from_bundle(cls, part: Bundle) -> "HashedTemplateFeaturizer":
         """A featurizer from what `to_bundle` gave. Raises FileFormatError where it does not fit."""
         with as_file_error("the feature templates of this file cannot be used"):
             head = cls.HEADER.read(part.header, "input.header")
-            return cls([Template.from_dict(entry) for entry in head["templates"]], head["n_bits"])
+            return cls(from_file(head["templates"], part.texts.__getitem__), head["n_bits"])

@@ -1,18 +1,20 @@
 """Feature templates as data: which columns at which offsets make a feature; built-in ones and CRF++ template files.
 
-They may look at derived columns. A transform is a function of a column's string, worked out once for each distinct string,
-never for each token. It gives the derived string, or None where the feature does not exist (a word shorter than the suffix).
+They may look at derived columns, made by transforms. A plain one is a function of a column's string, worked out once for each
+distinct string, never for each token. It gives the derived string, or None where the feature does not exist (a word shorter than
+the suffix). Others look at the whole document, or things up in a file: see `derived`.
 """
 
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from structpred.errors import DataError, FileFormatError, ParameterError
+from structpred.io.templates.resources import FROM_FILE, Resource, read_resource
 from structpred.io.text import PathLike, quoted, read_text, source_name, split_lines
 from structpred.storage.atomic import write_atomic
 from structpred.storage.schema import AnyOf, Field, Flag, ListOf, Record, Text, Whole, as_file_error, maybe
@@ -27,6 +29,8 @@ LONGEST_TEMPLATE, MOST_TEMPLATES = 2_000, 10_000
 VECTORS = "vec:"
 Transform = Callable[[str], str | None]
 
+#: the transforms that look at all sentences of a document
+DOCUMENT_TRANSFORMS = ("doc_case", "doc_before", "doc_after")
 _RUNS = re.compile(r"(.)\1+")
 _AFFIX = re.compile(r"(prefix|suffix)([1-9][0-9]?)")
 
@@ -67,7 +71,7 @@ _NAMED: dict[str, Transform] = {
 
 
 def transform(name: str) -> Transform:
-    """The function of a name: lower, shape, short_shape, is_digit, has_digit, is_title, is_upper, has_hyphen, prefixK, suffixK.
+    """A plain one by its name: lower, shape, short_shape, is_digit, has_digit, is_title, is_upper, has_hyphen, prefixK, suffixK.
 
     The empty name is the column itself. Raises ParameterError for a name that is not known.
 
@@ -78,8 +82,9 @@ def transform(name: str) -> Transform:
         return _NAMED[name]
     affix = _AFFIX.fullmatch(name) if isinstance(name, str) else None
     if affix is None:
-        known = ", ".join(sorted(filter(None, _NAMED)))
-        raise ParameterError(f"expected a transform ({known}, prefixK or suffixK with K from 1 to 99), got {name!r}")
+        known = ", ".join((*sorted(filter(None, _NAMED)), *DOCUMENT_TRANSFORMS, "in:FILE", "cluster:FILE"))
+        forms = "prefixK, suffixK or clusterK:FILE with K from 1 to 99"
+        raise ParameterError(f"expected a transform ({known}, {forms}), got {name!r}")
     size = int(affix[2])
     if affix[1] == "prefix":
         return lambda word: word[:size] if len(word) >= size else None
@@ -103,7 +108,8 @@ class Template:
     sentence, or only the "first" or the "last". pad: where an offset lies outside the sentence, False leaves the
     feature out, True puts ``_B-1``, ``_B+1`` ... there (as CRF++ does). literals: the strings before, between and after
     the atoms, where they are not those that the name gives. transition: the feature is one of the step from the label before
-    to the token's own (a ``B`` line of CRF++): it has a weight for each pair of labels, not for each label.
+    to the token's own (a ``B`` line of CRF++): it has a weight for each pair of labels, not for each label. resources: the files
+    that its transforms name, once they are read, by name without folder.
 
     Raises ParameterError for an unknown transform, a negative column, or literals that do not fit the atoms.
 
@@ -117,6 +123,7 @@ class Template:
     pad: bool = False
     literals: tuple[str, ...] | None = None
     transition: bool = False
+    resources: Mapping[str, Resource] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "atoms", tuple(_atom(self.name, atom) for atom in self.atoms))
@@ -168,9 +175,49 @@ def _atom(name: str, atom: Sequence[Any]) -> Atom:
         raise ParameterError(f"template {name!r}: expected atoms (column, offset[, transform]), got {atom!r}") from None
     if type(made.column) is not int or type(made.offset) is not int or made.column < 0 or abs(made.offset) > 9999:
         raise ParameterError(f"template {name!r}: columns count from 0 and offsets are whole numbers, got {atom!r}")
-    if not str(made.transform).startswith(VECTORS):
+    how = str(made.transform)
+    if how not in DOCUMENT_TRANSFORMS and not how.startswith(VECTORS) and not FROM_FILE.fullmatch(how):
         transform(made.transform)
     return made
+
+
+def named_files(templates: Iterable[Template]) -> list[tuple[str, str]]:
+    """The kind of transform and the file, where transforms name one, each pair once."""
+    transforms = (atom.transform for template in templates for atom in template.atoms)
+    return list(dict.fromkeys((match[1], match[2]) for name in transforms if (match := FROM_FILE.fullmatch(name))))
+
+
+def with_resources(templates: Sequence[Template], folder: PathLike = "") -> list[Template]:
+    """Templates that hold the files that their transforms name, read where they do not yet, and name them without folders.
+
+    folder: that of relative paths. Raises DataError, naming file and line; ParameterError for two files of one name.
+    """
+    read, held, made = dict[str, Resource](), dict[str, Resource](), list[Template]()
+    for template in templates:
+        name, atoms = template.name, {atom.transform: atom.transform for atom in template.atoms}
+        for kind, file in named_files([template]):
+            base, path = Path(file).name, os.path.join(folder, file)
+            own = template.resources.get(file) or read.get(path) or read.setdefault(path, read_resource(path))
+            own.check(kind)
+            if held.setdefault(base, own).lines != own.lines:
+                raise ParameterError(f"templates: {held[base].path} and {own.path} have one name; rename one of these files")
+            name, atoms[f"{kind}:{file}"] = name.replace(file, base), f"{kind}:{base}"
+        renamed = tuple(atom._replace(transform=atoms[atom.transform]) for atom in template.atoms)
+        made.append(replace(template, name=name, atoms=renamed, resources=held))
+    return made
+
+
+def from_file(entries: Iterable[dict[str, Any]], texts: Callable[[str], Sequence[str]]) -> list[Template]:
+    """The templates of a model file, with the resources that it keeps. texts: gives a list by its name in `resource_texts`."""
+    templates = [Template.from_dict(entry) for entry in entries]
+    held = {name: Resource(name, texts(f"resource.{name}")) for _, name in named_files(templates)}
+    return [replace(template, resources=held) for template in templates]
+
+
+def resource_texts(templates: Sequence[Template]) -> dict[str, list[str]]:
+    """What model files keep of the files that transforms name: their lines."""
+    held = {name: template.resources[name] for template in templates for _, name in named_files([template])}
+    return {f"resource.{name}": list(resource.lines) for name, resource in held.items()}
 
 
 def template_lines(path: PathLike) -> Iterator[tuple[str, str]]:
@@ -273,8 +320,8 @@ def built_in_templates() -> tuple[str, ...]:
 def load_templates(template: PathLike | Sequence[Template]) -> list[Template]:
     """The templates of a built-in name (chunking, crfsuite, ner, pos), of a file, or of a list of them.
 
-    A file is a CRF++ template file, or, where its name ends in .json, what `write_templates` wrote. Raises ParameterError for a
-    name that is neither, and for an empty list.
+    A file is a CRF++ template file, or, where its name ends in .json, what `write_templates` wrote; there paths of resources are
+    relative to its folder. Raises ParameterError for a name that is neither, and for an empty list; DataError for resources.
 
     >>> [t.name for t in load_templates("chunking")][:3]
     ['w[-2]', 'w[-1]', 'w[0]']
@@ -289,11 +336,11 @@ def load_templates(template: PathLike | Sequence[Template]) -> list[Template]:
             return read_template(template)
         with as_file_error(f"{source_name(template)}: expected a JSON list of templates", FileFormatError):
             entries = TEMPLATES.read(load("\n".join(line for _, line in template_lines(template)).encode()), "templates")
-            return [Template.from_dict(entry) for entry in entries]
+            return with_resources([Template.from_dict(entry) for entry in entries], Path(template).parent)
     templates = list(template)
     if not templates or not all(isinstance(entry, Template) for entry in templates):
         raise ParameterError(f"expected a list of at least one Template, got {quoted(repr(template))}")
-    return templates
+    return with_resources(templates)
 
 
 def read_template(path: PathLike) -> list[Template]:

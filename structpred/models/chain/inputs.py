@@ -169,7 +169,9 @@ class _Named:
         return self.arrays.beside(self.features.fit_transform(strings), parts)
 
     def transform(self, sequences: Any) -> PackedSequences:
-        """Pack; features not seen at fit are left out."""
+        """Pack; features not seen at fit are left out. What this input has packed stays, such as one sentence of a document."""
+        if isinstance(sequences, PackedSequences) and sequences.n_features == self.n_features + n_transitions(self):
+            return sequences
         strings, parts = self.arrays.split(sequences)
         return self.arrays.beside(self.features.transform(strings), parts)
 
