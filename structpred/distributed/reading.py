@@ -216,8 +216,7 @@ def cuts_of(path: PathLike, n: int, reading: Reading) -> tuple[list[int], int]:
             raise ParameterError(
                 f"{name}: a gzip file cannot be cut into byte ranges: unpack it, or give one file a shard to Shards.of_files"
             )
-        following, first = _follower(reading), _first(file, reading, size)
-        at = "blank lines" if reading.table is None else "ends of lines"
+        following, first, at = _follower(reading), _first(file, reading, size), "blank lines"
         file.seek(0)
         if reading.format in COLUMN_FORMATS and _OPENING in b"\n" + file.read(_PIECE):
             following, at = partial(_next_sentence, opening=_OPENING[1:]), f"{BOUNDARY} lines"
@@ -227,8 +226,8 @@ def cuts_of(path: PathLike, n: int, reading: Reading) -> tuple[list[int], int]:
             if bounds[-1] <= max(bounds[-2], first):
                 hint = ", or are there no blank lines between the sentences?" if reading.table is None else ""
                 raise ParameterError(
-                    f"{name}: shard {k - 1} of {n} would be empty: cut at {at}, {size:,} bytes give fewer pieces; "
-                    f"ask for fewer shards{hint}"
+                    f"{name}: shard {k - 1} of {n} would be empty: cut at {at if hint else 'ends of lines'}, "
+                    f"{size:,} bytes give fewer pieces; ask for fewer shards{hint}"
                 )
     return bounds, first
 

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from functools import cache
 
-Row = tuple[str, str | None, str | None]
+Row = tuple[str | None, str | None, str | None]
 
 
 @cache
@@ -18,12 +18,12 @@ def of_document(document: tuple[tuple[str, ...], ...]) -> list[Row]:
         for k, word in enumerate(words):
             others = [place for place in places[word.lower()] if place != (i, k)]
             upper = [document[a][b][:1].isupper() for a, b in others if b]
-            case = "none" if not upper else "all" if all(upper) else "some" if any(upper) else "never"
+            case = "first-" * (k == 0) + ("all" if all(upper) else "some" if any(upper) else "never")
             before = after = None
             capitals = [(a, b) for a, b in others if document[a][b][:1].isupper()]
             if word[:1].isupper() and capitals:
                 a, b = capitals[0]
                 before = document[a][b - 1].lower() if b else "_B-1"
                 after = document[a][b + 1].lower() if b + 1 < len(document[a]) else "_B+1"
-            found.append(("first-" * (k == 0) + case, before, after))
+            found.append((case if upper else None, before, after))
     return found

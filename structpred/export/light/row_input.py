@@ -9,8 +9,7 @@ from structpred.errors import DataError
 from structpred.export.light.weights import Arrays, Decoder, Ints, PredictorError, Rows, texts_of
 from structpred.io.columns import BOUNDARY, ColumnCorpus, field_count, format_columns, parse_columns
 from structpred.io.guesses import looks_like
-from structpred.io.templates.coded import CodedTemplates, index_of
-from structpred.io.templates.derived import derived_columns
+from structpred.io.templates.coded import CodedTemplates
 from structpred.io.templates.hashed_templates import hashed_features
 from structpred.io.templates.templates import from_file
 from structpred.io.text import split_lines
@@ -21,10 +20,10 @@ class Input:
 
     def __init__(self, settings: dict[str, Any], arrays: Arrays) -> None:
         self.settings = settings
-        self.templates = CodedTemplates(from_file(settings["templates"], partial(texts_of, arrays)), settings["padding"])
+        texts = partial(texts_of, arrays)
+        self.templates = CodedTemplates(from_file(settings["templates"], texts), settings["padding"])
         if settings["n_bits"] is None:
-            columns = derived_columns(self.templates.templates)
-            self.templates.restore({key: index_of(texts_of(arrays, f"column.{key[0]}.{key[1]}")) for key in columns}, arrays)
+            self.templates.restore(texts, arrays)
 
     def rows(self, sequences: Sequence[Sequence[Any]], offsets: Ints) -> Rows:
         """The features of each token; PredictorError, naming the sample, for anything but rows of as many strings each."""

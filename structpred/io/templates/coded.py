@@ -5,7 +5,7 @@ key: the codes of its atoms read as the digits of one number (mixed radix). The 
 Where that number could pass 2**62, the key so far is first replaced by its rank among those seen.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,9 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.data.coalescing import coalesced
-from structpred.errors import ParameterError
 from structpred.io.columns import ColumnCorpus
-from structpred.io.templates.derived import columns_of
+from structpred.io.templates.derived import columns_of, derived_columns
 from structpred.io.templates.templates import Template
 from structpred.runtime.ranges import Integers
 
@@ -107,15 +106,21 @@ class CodedTemplates:
 
     def __init__(self, templates: Sequence[Template], padding: int | None = None) -> None:
         self.templates = sorted(templates, key=lambda template: template.transition)  # their features are the last ones
-        if not self.templates:
-            raise ParameterError("expected at least one template, got none")
         self._padding = largest_padding(self.templates) if padding is None else padding
         self._indexes: Indexes = {}
         self._blocks: list[Block] = []
 
-    def restore(self, indexes: Indexes, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """What was seen at fit. arrays: of each block keys.k, and fold.k.j where keys are ranked before atom j joins."""
-        self._indexes, self._blocks = indexes, []
+    def restore(self, texts: Callable[[str], Sequence[str]], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """What was seen at fit. texts: gives the list of a name, column.j.transform of each derived column.
+
+        arrays: of each block keys.k, and fold.k.j where keys are ranked before atom j joins. ValueError for equal strings.
+        """
+        self._indexes, self._blocks = {}, []
+        for column, name in derived_columns(self.templates):
+            listed = texts(f"column.{column}.{name}")
+            self._indexes[column, name] = index_of(listed)
+            if len(self._indexes[column, name]) < len(listed):
+                raise ValueError(f"texts of column {column} {name!r}: a string comes twice")
         for k, block in enumerate(self._empty_blocks()):
             folds = {j: arrays[f"fold.{k}.{j}"] for j in range(len(block.sizes)) if f"fold.{k}.{j}" in arrays}
             self._blocks.append(replace(block, keys=arrays[f"keys.{k}"], folds=folds))

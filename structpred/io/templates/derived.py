@@ -1,15 +1,14 @@
 """Derived columns of a corpus: what transforms make of a column, with the code of each token's own string.
 
-Plain transforms and word classes are worked out once for each distinct string, lists of phrases along each sentence, and what
-else a document says of a word in a few passes over all tokens.
-
 `in:FILE`: B and I, with the type if there is one, where the tokens are a phrase of a list: left to right, the longest first.
 `cluster:FILE`, `clusterK:FILE`: the class of the word, or its first K characters. A word or phrase counts as it is or, where the
 file does not have it so, in lower case: entries in lower case match any case, others their own.
 
-`doc_case`: how the word, in any case, is written elsewhere in its document, inside of sentences: none (nowhere), all capitalised,
-never or some; behind "first-" where the token begins its sentence. `doc_before`, `doc_after`: the neighbour, in lower case, at
-the first other place of the document where a capitalised word is capitalised.
+`doc_case`: how the word, in any case, is written elsewhere in its document, inside of sentences: all capitalised, never or some,
+behind "first-" where the token begins its sentence. `doc_before`, `doc_after`: the neighbour, in lower case, at the first other
+place of the document where a capitalised word is capitalised. Where there is no other place there is no feature, and none at all
+where documents are not known: such data give the same model without these templates, and a model of documents labels a sentence
+alone as one whose words come once.
 """
 
 from collections.abc import Sequence
@@ -22,7 +21,7 @@ from structpred.io.templates.resources import FROM_FILE, LONGEST_ENTRY, Resource
 from structpred.io.templates.templates import DOCUMENT_TRANSFORMS, Template, Transform, transform
 from structpred.runtime.ranges import Integers
 
-_EVIDENCE = [f"{first}{case}" for first in ("", "first-") for case in ("none", "all", "never", "some")]
+_EVIDENCE = [f"{first}{case}" for first in ("", "first-") for case in ("all", "never", "some")]
 
 
 #: distinct strings, and at each token the number of its own, -1 where there is none
@@ -44,15 +43,14 @@ def columns_of(corpus: ColumnCorpus, templates: Sequence[Template]) -> dict[tupl
         if name.startswith("in:"):
             made[column, name] = _of_phrases(corpus, column, held[name[3:]])
         elif match := FROM_FILE.fullmatch(name):
-            size = int(match[1].removeprefix("cluster") or LONGEST_ENTRY)
-            made[column, name] = _of_words(corpus, column, _class_of(held[match[2]], size))
+            made[column, name] = _of_words(corpus, column, _class_of(held[match[2]], match[1].removeprefix("cluster")))
         elif name not in DOCUMENT_TRANSFORMS:
             made[column, name] = _of_words(corpus, column, transform(name))
     return {key: made[key] for key in wanted}
 
 
-def _class_of(held: Resource, size: int) -> Transform:
-    return lambda word: (looked_up(held.classes, word) or "")[:size] or None
+def _class_of(held: Resource, size: str) -> Transform:
+    return lambda word: (looked_up(held.classes, word) or "")[: int(size or LONGEST_ENTRY)] or None
 
 
 def _of_words(corpus: ColumnCorpus, column: int, derive: Transform) -> Derived:
@@ -83,6 +81,8 @@ def _of_phrases(corpus: ColumnCorpus, column: int, held: Resource) -> Derived:
 
 def _of_documents(corpus: ColumnCorpus, column: int) -> list[Derived]:
     """Those of DOCUMENT_TRANSFORMS."""
+    if corpus.documents is None:
+        return [([], np.full(corpus.n_tokens, -1, np.int32))] * len(DOCUMENT_TRANSFORMS)
     n, (lowered, lower) = corpus.n_tokens, _of_words(corpus, column, str.lower)
     capital = _of_words(corpus, column, lambda word: word if word[:1].isupper() else None)[1] >= 0
     first = np.zeros(n, np.bool_)
@@ -90,7 +90,7 @@ def _of_documents(corpus: ColumnCorpus, column: int) -> list[Derived]:
     of = np.repeat(corpus.document_of, corpus.lengths) * len(lowered) + lower
     same = np.unique(of, return_inverse=True)[1]  # a number for each word of each document
     inside, upper = (np.bincount(same, which)[same] - which for which in (~first, ~first & capital))
-    case = np.select([inside == 0, upper == inside, upper == 0], [0, 1, 2], 3) + 4 * first
+    case = np.where(inside == 0, -1, np.select([upper == inside, upper == 0], [0, 1], 2) + 3 * first)
     places = np.flatnonzero(capital)
     one, two = np.full((2, n), -1)  # by `same`: the first and the second place with a capital
     one[same[places[::-1]]] = places[::-1]

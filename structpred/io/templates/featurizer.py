@@ -12,7 +12,7 @@ from structpred.data.sequences import PackedSequences
 from structpred.errors import DataError, ParameterError
 from structpred.io.columns import ColumnCorpus
 from structpred.io.templates import coded
-from structpred.io.templates.coded import Block, CodedTemplates, CorpusReading, index_of, largest_padding
+from structpred.io.templates.coded import Block, CodedTemplates, CorpusReading, largest_padding
 from structpred.io.templates.derived import derived_columns
 from structpred.io.templates.templates import TEMPLATES, Template, from_file, resource_texts, with_resources
 from structpred.storage.bundles import Bundle
@@ -131,8 +131,7 @@ class TemplateFeaturizer(CodedTemplates):
             head = cls.HEADER.read(part.header, "input.header")
             self = cls(from_file(head["templates"], part.texts.__getitem__), head["min_count"])
             self._padding = self._padding if head["padding"] is None else head["padding"]
-            indexes = {key: _known(part.texts, f"column.{key[0]}.{key[1]}") for key in derived_columns(self.templates)}
-            self.restore(indexes, part.arrays)
+            self.restore(part.texts.__getitem__, part.arrays)
             for k, block in enumerate(self._blocks):
                 for keys in (block.keys, *block.folds.values()):
                     _KEYS.read(keys, f"the keys of block {k}")
@@ -193,14 +192,6 @@ def checked_corpus(corpus: ColumnCorpus | Iterable[Any], templates: Sequence[Tem
                 f"but there are only {made.n_columns} columns"
             )
     return made
-
-
-def _known(texts: dict[str, list[str]], name: str) -> dict[str, int]:
-    """The strings of a column from a file, each with its code."""
-    index = index_of(texts[name])
-    if len(index) < len(texts[name]):
-        raise ValueError(f"texts {name!r}: a string comes twice")
-    return index
 
 
 class CountedTemplates(NamedTuple):

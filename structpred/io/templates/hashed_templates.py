@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from structpred.data.hashing import FeatureHasher
 from structpred.data.sequences import PackedSequences
-from structpred.errors import ParameterError
 from structpred.io.columns import ColumnCorpus
 from structpred.io.templates.coded import CorpusReading, largest_padding
 from structpred.io.templates.featurizer import checked_corpus
@@ -151,8 +150,6 @@ class HashedTemplateFeaturizer:
     def __init__(self, templates: Sequence[Template], n_bits: int = 18) -> None:
         self.templates = with_resources(templates)
         self.hasher = FeatureHasher(n_bits)
-        if not self.templates:
-            raise ParameterError("expected at least one template, got none")
 
     @property
     def n_features(self) -> int:

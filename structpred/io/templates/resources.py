@@ -3,6 +3,7 @@
 import codecs
 import os
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -18,7 +19,7 @@ MOST_BYTES, MOST_LINES, LONGEST_ENTRY = 64 << 20, 2_000_000, 500
 
 
 class Resource:
-    """The lines of a file. path: for messages.
+    """The lines of a file. path: for messages. What is made of lines of another form is a DataError that names the first one.
 
     >>> Resource("places.txt", ["New York\\tLOC", "York"]).phrases
     {'New York': '-LOC', 'York': ''}
@@ -26,11 +27,6 @@ class Resource:
 
     def __init__(self, path: str, lines: Sequence[str]) -> None:
         self.path, self.lines = path, lines
-
-    def check(self, kind: str) -> None:
-        """Raise DataError, naming the line, where the lines are not those of this kind of transform."""
-        if not (self.phrases if kind == "in" else self.classes):
-            raise DataError(f"{self.path}: expected at least one line that is not blank, got none")
 
     @cached_property
     def classes(self) -> dict[str, str]:
@@ -44,10 +40,13 @@ class Resource:
     @cached_property
     def phrases(self) -> dict[str, str]:
         """For each phrase, its words joined by single spaces, what follows B or I: nothing, or a hyphen and its types."""
-        found: dict[str, dict[str, None]] = {}
-        for _, (phrase, *types) in self._entries("a phrase, perhaps its type", 1, 2):
-            found.setdefault(" ".join(filter(None, phrase.split(" "))), {}).update(dict.fromkeys(types))
-        return {phrase: "-" * bool(types) + "+".join(types) for phrase, types in found.items()}
+        found: dict[str, str] = {}
+        for _, (text, *types) in self._entries("a phrase, perhaps its type", 1, 2):
+            phrase = " ".join(filter(None, text.split(" ")))
+            known = found.setdefault(phrase, "")
+            if types and types[0] not in known[1:].split("+"):
+                found[phrase] = sys.intern(f"{known or '-'}{'+' * bool(known)}{types[0]}")  # there are few, of many phrases
+        return found
 
     @cached_property
     def _longest(self) -> dict[str, int]:

@@ -83,12 +83,10 @@ def transform(name: str) -> Transform:
     affix = _AFFIX.fullmatch(name) if isinstance(name, str) else None
     if affix is None:
         known = ", ".join((*sorted(filter(None, _NAMED)), *DOCUMENT_TRANSFORMS, "in:FILE", "cluster:FILE"))
-        forms = "prefixK, suffixK or clusterK:FILE with K from 1 to 99"
-        raise ParameterError(f"expected a transform ({known}, {forms}), got {name!r}")
+        raise ParameterError(f"expected a transform ({known}, prefixK, suffixK or clusterK:FILE, K from 1 to 99), got {name!r}")
     size = int(affix[2])
-    if affix[1] == "prefix":
-        return lambda word: word[:size] if len(word) >= size else None
-    return lambda word: word[-size:] if len(word) >= size else None
+    cut = slice(size) if affix[1] == "prefix" else slice(-size, None)
+    return lambda word: word[cut] if len(word) >= size else None
 
 
 class Atom(NamedTuple):
@@ -190,15 +188,18 @@ def named_files(templates: Iterable[Template]) -> list[tuple[str, str]]:
 def with_resources(templates: Sequence[Template], folder: PathLike = "") -> list[Template]:
     """Templates that hold the files that their transforms name, read where they do not yet, and name them without folders.
 
-    folder: that of relative paths. Raises DataError, naming file and line; ParameterError for two files of one name.
+    folder: that of relative paths. Raises DataError, naming file and line; ParameterError for files of one name, no templates.
     """
     read, held, made = dict[str, Resource](), dict[str, Resource](), list[Template]()
+    if not templates:
+        raise ParameterError("expected at least one template, got none")
     for template in templates:
         name, atoms = template.name, {atom.transform: atom.transform for atom in template.atoms}
         for kind, file in named_files([template]):
             base, path = Path(file).name, os.path.join(folder, file)
             own = template.resources.get(file) or read.get(path) or read.setdefault(path, read_resource(path))
-            own.check(kind)
+            if not (own.phrases if kind == "in" else own.classes):
+                raise DataError(f"{own.path}: expected at least one line that is not blank, got none")
             if held.setdefault(base, own).lines != own.lines:
                 raise ParameterError(f"templates: {held[base].path} and {own.path} have one name; rename one of these files")
             name, atoms[f"{kind}:{file}"] = name.replace(file, base), f"{kind}:{base}"
@@ -216,8 +217,7 @@ def from_file(entries: Iterable[dict[str, Any]], texts: Callable[[str], Sequence
 
 def resource_texts(templates: Sequence[Template]) -> dict[str, list[str]]:
     """What model files keep of the files that transforms name: their lines."""
-    held = {name: template.resources[name] for template in templates for _, name in named_files([template])}
-    return {f"resource.{name}": list(resource.lines) for name, resource in held.items()}
+    return {f"resource.{name}": list(one.resources[name].lines) for one in templates for _, name in named_files([one])}
 
 
 def template_lines(path: PathLike) -> Iterator[tuple[str, str]]:
@@ -285,7 +285,7 @@ def _chunking() -> list[Template]:
 
 
 def _ner() -> list[Template]:
-    """Names: words up to four away, lower case, shapes and affixes; column: word. Chosen by folds of Nynorsk's training part."""
+    """Names: words up to 4 away, lower case, shapes, affixes, document; column: word. Chosen by folds of Nynorsk's training."""
     words = [*_window("w", 0, range(-4, 5)), _ngram("w", 0, -1, 0), _ngram("w", 0, 0, 1)]
     shapes = [*_window("shape", 0, range(-2, 3), "short_shape"), *_window("form", 0, (0,), "shape")]
     pair = Template("shape[-1]|shape[0]", (Atom(0, -1, "short_shape"), Atom(0, 0, "short_shape")))
@@ -293,7 +293,10 @@ def _ner() -> list[Template]:
     lower = _window("lower", 0, (-1, 0, 1), "lower")
     tests = [*_window("title", 0, (-1, 0, 1), "is_title"), *_window("upper", 0, (0,), "is_upper")]
     digits = [*_window("digit", 0, (0,), "has_digit"), *_window("hyphen", 0, (0,), "has_hyphen")]
-    return [*words, *lower, *shapes, pair, after, *tests, *digits, *_affixes("w", 0, range(1, 7)), *_bounds()]
+    mixed = Template("doc_case[0]|shape[0]", (Atom(0, 0, "doc_case"), Atom(0, 0, "short_shape")))
+    beside = [*_window("doc_before", 0, (0,), "doc_before"), *_window("doc_after", 0, (0,), "doc_after")]
+    documents = [*_window("doc_case", 0, (-1, 0, 1), "doc_case"), mixed, *beside]
+    return [*words, *lower, *shapes, pair, after, *tests, *digits, *_affixes("w", 0, range(1, 7)), *documents, *_bounds()]
 
 
 def _pos() -> list[Template]:
@@ -336,7 +339,8 @@ def load_templates(template: PathLike | Sequence[Template]) -> list[Template]:
             return read_template(template)
         with as_file_error(f"{source_name(template)}: expected a JSON list of templates", FileFormatError):
             entries = TEMPLATES.read(load("\n".join(line for _, line in template_lines(template)).encode()), "templates")
-            return with_resources([Template.from_dict(entry) for entry in entries], Path(template).parent)
+            templates = [Template.from_dict(entry) for entry in entries]
+        return with_resources(templates, Path(template).parent)
     templates = list(template)
     if not templates or not all(isinstance(entry, Template) for entry in templates):
         raise ParameterError(f"expected a list of at least one Template, got {quoted(repr(template))}")
