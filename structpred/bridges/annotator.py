@@ -25,6 +25,7 @@ from structpred.bridges.spacy import (
 )
 from structpred.data.tag_schemes import scheme_of
 from structpred.errors import DataError, ParameterError
+from structpred.io.columns import ColumnCorpus
 from structpred.text.suggestions import did_you_mean
 
 if TYPE_CHECKING:  # spaCy imports this file whenever it is imported itself, so models are loaded when one is read
@@ -144,7 +145,8 @@ class Annotator:
     def _label(self, model: "ChainLabeler", docs: Sequence[Doc], sentences: list[tuple[str, list[Token]]]) -> None:
         if self.features is None:
             names = _columns(model, self.columns)
-            X: list[Any] = [rows_of(tokens, names, place) for place, tokens in sentences]
+            rows = [rows_of(tokens, names, place) for place, tokens in sentences]
+            X: Any = rows and ColumnCorpus.from_rows(rows, groups=[id(tokens[0].doc) for _, tokens in sentences])
         else:
             X = [self.features(tokens) for _, tokens in sentences]
         words, target = [tokens for _, tokens in sentences], _target(model, self.sets)

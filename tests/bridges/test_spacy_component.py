@@ -12,6 +12,7 @@ from spacy_cases import LABELS, TREES, WORDS, pipeline, write_models
 
 from structpred.bridges.annotator import Annotator
 from structpred.errors import DataError, MissingModelError, ParameterError
+from structpred.io import ColumnCorpus, Template
 from structpred.models import ChainLabeler, DependencyParser, ParsingPipeline
 
 spacy = pytest.importorskip("spacy", reason="spaCy is not installed: pip install 'structpred[spacy]'")
@@ -107,6 +108,19 @@ def test_documents_are_predicted_in_blocks(models: Path, monkeypatch: pytest.Mon
     assert sizes == [3, 1]
     assert [doc.text for doc in docs] == texts
     assert [[token.tag_ for token in doc] for doc in docs] == [[token.tag_ for token in nlp(text)] for text in texts]
+
+
+def test_a_sentence_sees_its_document(tmp_path: Path) -> None:
+    """What templates read of a document is that of spaCy's, of which others in the same block say nothing."""
+    texts = ["I saw Rose. Rose left.", "I saw may. May left."]
+    rows = [[(word,) for word in text.replace(".", "").split()] for line in texts for text in line.split(". ")]
+    y = [["O", "O", "B-PER"], ["B-PER", "O"], ["O", "O", "O"], ["O", "O"]]
+    templates = [Template(name, ((0, 0, name),)) for name in ("doc_case", "is_title")]
+    X = ColumnCorpus.from_rows(rows, groups=[0, 0, 1, 1])
+    ChainLabeler(template=[*templates, Template("first", (), at="first")], C=10.0, max_iter=50).fit(X, y).save(tmp_path / "m.spz")
+    nlp = pipeline({"model": tmp_path / "m.spz"})
+    found = [[span.text for span in doc.ents] for doc in nlp.pipe(["I saw Will. Will left.", "I saw will. Will left."])]
+    assert found == [["Will", "Will"], []]
 
 
 @pytest.mark.mostly_slow

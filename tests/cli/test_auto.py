@@ -41,9 +41,11 @@ def test_train_is_a_whole_command(shell: Shell, names: Path) -> None:
 
 
 def test_boundaries_are_no_sentences(shell: Shell, names: Path) -> None:
-    """Training, scores, predictions and explanations are those of the file without -DOCSTART- lines; one line says how many."""
+    """Where templates look at no documents, training, scores, predictions and explanations are those of the file without
+    -DOCSTART- lines; one line says how many.
+    """
     for data, model in (("train.txt", "m.spz"), ("bare-train.txt", "b.spz")):
-        done = shell("train", "chain", data, "-o", model, *SHORT)
+        done = shell("train", "chain", data, "-o", model, "--template", "pos", *SHORT)
         assert ("train.txt: 6 -DOCSTART- lines left out: they are boundaries of documents" in done.stderr) == (model == "m.spz")
     scores = [
         json.loads(shell("evaluate", *pair, "--json").stdout) for pair in (("m.spz", "test.txt"), ("b.spz", "bare-test.txt"))
