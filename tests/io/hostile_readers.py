@@ -35,11 +35,8 @@ from structpred.io import (
 from structpred.io.jsonl import parse_jsonl
 from structpred.io.multilabel.by_format import label_format, with_hierarchy
 from structpred.io.templates.arc_template_sets import read_arc_templates
-<<<<<<< HEAD
-from structpred.io.templates.vectors import read_vectors
-=======
 from structpred.io.templates.resources import read_resource
->>>>>>> a055175f (The template for names looks at the same word elsewhere in its document, where documents are known, which raises F1 by one point on folds; data without them give the same model as before)
+from structpred.io.templates.vectors import read_vectors
 from structpred.io.text import read_text
 from structpred.io.validation.columns import validate
 from structpred.io.validation.treebanks import validate_trees
