@@ -27,7 +27,7 @@ def model_facts(path: str) -> dict[str, Any]:
     from structpred.storage.bundles import read_bundle
 
     header = read_bundle(path, kind="model", format_version=FORMAT_VERSION).header
-    trained = ("estimator", "trainer", "surrogate", "loss", "regulariser", "settings", "constraints", "probabilistic")
+    trained = ("estimator", "trainer", "surrogate", "loss", "regulariser", "settings", "constraints", "coding", "probabilistic")
     facts = {name: header.get(name) for name in (*trained, "certificate", "run", "history", "reader", "versions")}
     return {**facts, "input": (header.get("input") or {}).get("kind")}
 

@@ -21,7 +21,7 @@ from structpred.core.result import Record
 from structpred.errors import CheckpointError, ParameterError
 from structpred.runtime.interrupts import hear
 from structpred.runtime.threads import checked_jobs
-from structpred.trainers.running.checkpoints import claimed, previous, remove_checkpoint
+from structpred.trainers.running.checkpoints import begun, claimed, remove_checkpoint
 
 if TYPE_CHECKING:
     from structpred.distributed import Shards
@@ -81,7 +81,7 @@ class Training(ABC, Generic[Options]):
     lacks: Sequence[str] = ()
     shardable: ClassVar[bool] = False
     foldable: ClassVar[bool] = False
-    stages: ClassVar[tuple[str, ...]] = ()
+    stages: tuple[str, ...] = ()
     score: str = "score"
     train: tuple[Any, ...]
     dev: Any = None
@@ -239,7 +239,7 @@ def _check_files(training: Training[Any]) -> None:
     check_output(options.output, "-o", inputs)
     check_output(str(path), "--checkpoint", [*inputs, options.output])
     with claimed(path):  # another run that writes it is an error now, not after all is read
-        there = any(one.exists() or previous(one).exists() for one in training.checkpoints())
+        there = any(map(begun, training.checkpoints()))
     if options.resume and not there:
         raise CheckpointError(f"{path}: there is no checkpoint to resume from; leave --resume out to start from the beginning")
     if there and not options.resume:

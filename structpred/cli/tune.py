@@ -244,11 +244,10 @@ class KindWork:
     def fit(self, setting: dict[str, Any], fold: int, passes: int, checkpoint: Path) -> list[float]:
         """Train one setting; the score on held-out data after each pass."""
         from structpred.cli.training import common_settings
-        from structpred.trainers.running.checkpoints import previous
+        from structpred.trainers.running.checkpoints import begun
         from structpred.tuning.estimators import scores_of
 
-        resume = checkpoint.exists() or previous(checkpoint).exists()
-        course = {"max_iter": passes, "check_every": passes, "checkpoint": str(checkpoint), "resume": resume}
+        course = {"max_iter": passes, "check_every": passes, "checkpoint": str(checkpoint), "resume": begun(checkpoint)}
         asked = self.training(**setting, **{name: value for name, value in course.items() if name in self.values})
         training = copy.copy(self._ready(setting, fold))
         training.options = asked.options

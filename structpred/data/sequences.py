@@ -95,8 +95,8 @@ class PackedSequences(Ragged):
         """
         tokens, offsets = picked(self.offsets, rows)
         at, indptr = picked(self.indptr, tokens)
-        own = indptr, self.indices[at], self.values[at], offsets, self.n_features
-        return PackedSequences(*own, n_transitions=self.n_transitions)
+        own = indptr, self.indices[at], self.values[at], offsets
+        return PackedSequences(*own, self.n_features, self.groups, self.group_names, self.n_transitions)
 
     def compact(self) -> tuple[npt.NDArray[np.int64], "PackedSequences"]:
         """The features that occur, ascending, and the sequences with these alone, numbered in this order; groups stay.

@@ -86,6 +86,8 @@ def key_of(digest: str, shard: Any) -> str:
 
 def outputs_of(model: Any, shard: Shard) -> Iterator[tuple[int, bytes]]:
     """Pieces of the part file, in order, each with the number of its sequences, sentences, examples or instances."""
+    if getattr(model, "stages", 1) != 1:
+        raise ParameterError("a model of two stages sees whole documents, which shards cut: call its predict on all data")
     for X in _inputs_of(model, shard):
         yield X.shape[0] if hasattr(X, "shape") else len(X), written(model, X)
 

@@ -37,7 +37,7 @@ def select_sequences(X: Any, chosen: Sequence[int] | Integers) -> Any:
         firsts = None if X.documents is None else np.flatnonzero(np.diff(X.document_of[numbers], prepend=-1))
         return replace(X, codes=X.codes[tokens], offsets=offsets, lines=X.lines[tokens], text=None, documents=firsts)
     if isinstance(X, PackedSequences):
-        return replace(X.gather(numbers), groups=X.groups, group_names=X.group_names)
+        return X.gather(numbers)
     if isinstance(X, AttributeCorpus):
         tokens, offsets = picked(X.offsets, numbers)
         entries, indptr = picked(X.indptr, tokens)

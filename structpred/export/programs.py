@@ -51,6 +51,8 @@ _FORMATS = {"rows": "columns", "tokens": "crfsuite", "numeric": "ocr"}
 
 def chain_parts(model: ChainLabeler) -> Parts:
     """Weights, labels, features and constraints."""
+    if model.stages != 1:
+        raise ParameterError("a ChainLabeler of two stages cannot be exported: a program has one; train it with stages=1")
     labels = model.classes_.tolist()
     parts = _input_parts(model.input_)
     arrays = {"table": weight_table(model.coef_, len(labels))}

@@ -44,7 +44,7 @@ from structpred.task.steps import TaskLike
 from structpred.task.task_checks import checked_weights
 from structpred.trainers.loop import Callback, RunSettings, train
 from structpred.trainers.problem import Problem, Surrogate, Trainer
-from structpred.trainers.running.checkpoints import Progress
+from structpred.trainers.running.checkpoints import Progress, begun
 
 
 @dataclass(eq=False, repr=False)
@@ -157,6 +157,8 @@ class StructuredEstimator(Estimator, ABC):
     _sharding: ClassVar[Any] = None
     #: what part of a training a fit is, where there are several: verbose=1 says so
     _stage = ""
+    #: whether other estimators are fitted before it: a run may end before it has a checkpoint of its own
+    _comes_last = False
     #: the trainer that `fit` took where none was named, on shards this one; passes where max_iter is None, if they suffice it
     _default, _own_passes = "bcfw", 50
 
@@ -251,7 +253,7 @@ class StructuredEstimator(Estimator, ABC):
             patience=self.patience,
             callbacks=as_callbacks(self.callbacks),
             checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
-            resume=self.resume,
+            resume=self.resume and (not self._comes_last or self.checkpoint is None or begun(Path(self.checkpoint))),
             keep=bool(getattr(self, "warm_start", False)),
             start=self._earlier_run(),
             verbose=self.verbose,

@@ -1,30 +1,26 @@
 """From words to trees: a sequence labeller tags the words, and a parser that has learnt from such tags finds the trees."""
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.weights import Vector
 from structpred.errors import DataError, ParameterError
 from structpred.io.treebanks.treebank import Treebank
 from structpred.models.bundles import to_bundle
 from structpred.models.chain.labeler import ChainLabeler
 from structpred.models.parser.parser import DependencyParser
-from structpred.models.parser.relations import begun, forget_stage, stage_checkpoint, staged
 from structpred.models.parser.sentences import as_treebank, training_trees
 from structpred.models.partial import for_task
 from structpred.models.settings import resolve_regulariser
+from structpred.models.stages import forget_stages, stage_of
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Field, Record, Whole, maybe
-from structpred.trainers.loop import RunSettings
 from structpred.trainers.names import require
 from structpred.trainers.problem import Problem
-from structpred.trainers.running.checkpoints import remove_checkpoint
 
 
 @dataclass(eq=False, repr=False)
@@ -76,6 +72,7 @@ class ParsingPipeline(DependencyParser):
     })  # fmt: skip
     _sharding = None  # type: ignore[assignment]  # taggers of parts know all sentences
     _brings = ("upos",)
+    _comes_last = True
 
     def _contents(self) -> Bundle:
         found, part = super()._contents(), to_bundle(self.tagger_)
@@ -105,14 +102,11 @@ class ParsingPipeline(DependencyParser):
         if parts is not None and (isinstance(parts, bool) or not isinstance(parts, int | np.integer) or not 2 <= parts <= n):
             raise ParameterError(f"jackknife: expected None, or from 2 parts to as many as sentences, {n}, got {parts!r}")
         self._refuse_early()
-        if self.checkpoint is not None and not self.resume:
-            for k in range(1 + (parts or 0)):
-                forget_stage(self, tagger_name(k))
-            remove_checkpoint(Path(self.checkpoint))
-        tagger, tags = self._trained(treebank, 0, "tagger"), np.array(treebank.upos, dtype=object)
+        forget_stages(self, "tagger", parts or 0)
+        tagger, tags = self._trained(treebank), np.array(treebank.upos, dtype=object)
         part_of = np.arange(n) % (parts or 1)
         for k in range(parts or 0):
-            others = self._trained(treebank.take(part_of != k), k + 1, f"tagger, part {k + 1} of {parts}")
+            others = self._trained(treebank.take(part_of != k), k + 1)
             tags[np.repeat(part_of == k, treebank.lengths)] = _tags(others, treebank.take(part_of == k))
         self._new_tagger = tagger
         held_out = None if held_out is None else held_out.with_tags(_tags(tagger, held_out))
@@ -131,27 +125,12 @@ class ParsingPipeline(DependencyParser):
         trainer, surrogate = for_task(task, *parser._trainer_and_surrogate())
         require(trainer, Problem(task, surrogate, 1.0, regulariser=resolve_regulariser(self.regulariser, trainer)))
 
-    def _run_settings(self, dev: Callable[[Vector], float] | None) -> RunSettings:
-        settings = super()._run_settings(dev)
-        return replace(settings, resume=settings.resume and (settings.checkpoint is None or begun(settings.checkpoint)))
-
-    def _trained(self, treebank: Treebank, part: int, name: str) -> ChainLabeler:
-        """A tagger, fitted to a treebank. part: 0, of all; name: of this stage of the training."""
+    def _trained(self, treebank: Treebank, part: int = 0) -> ChainLabeler:
+        """A tagger, fitted to a treebank. part: 0, of all."""
         tagger = ChainLabeler("sgd", template="pos", random_state=self.random_state) if self.tagger is None else self.tagger
-        path = None if self.checkpoint is None else stage_checkpoint(self.checkpoint, tagger_name(part))
-        resume = self.resume and (not part or path is None or begun(path))
-        tagger = replace(
-            tagger, missing="_", n_jobs=self.n_jobs, callbacks=staged(self.callbacks, 4 if part else 3), checkpoint=path,
-            resume=resume, verbose=self.verbose,
-        )  # fmt: skip
-        tagger._stage = name
-        try:
+        tagger = replace(tagger, missing="_", n_jobs=self.n_jobs, verbose=self.verbose)
+        with stage_of(self, tagger, "tagger", 3 + (part > 0), part, self.jackknife or 0, first=not part):
             tagger.fit(_rows(treebank), [sentence.upos for sentence in treebank.sentences()])
-        except KeyboardInterrupt:
-            kept = "nothing is kept" if path is None else f"continue with resume=True from {self.checkpoint}"
-            raise KeyboardInterrupt(f"training was interrupted while the tagger was trained; {kept}") from None
-        # the user's own, which pickle may know
-        tagger.callbacks, tagger.checkpoint, tagger.resume = self.callbacks, None, False
         return tagger
 
     def _keep_stages(self, *stages: Any) -> None:
@@ -165,11 +144,6 @@ class ParsingPipeline(DependencyParser):
         return treebank.with_tags(_tags(self.tagger_, treebank))
 
     _words = tag
-
-
-def tagger_name(part: int) -> str:
-    """What the checkpoint of a tagger is called: that of all data, part 0, or of all but a part."""
-    return f"tagger-{part}" if part else "tagger"
 
 
 def _rows(treebank: Treebank) -> list[list[tuple[str]]]:

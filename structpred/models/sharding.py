@@ -208,6 +208,8 @@ def sharding_of(model: Any) -> Sharding:
     for setting in ("signs", "warm_start"):
         if getattr(model, setting, None):
             raise ParameterError(f"{setting}: training on shards does not take it; use fit")
+    if getattr(model, "stages", 1) != 1:
+        raise ParameterError("stages: training on shards has one; use fit")
     return found
 
 

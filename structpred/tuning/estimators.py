@@ -15,7 +15,7 @@ from structpred.evaluation.model_selection import select_sequences
 from structpred.io.multilabel.data import MultiLabelData
 from structpred.io.treebanks.treebank import Treebank
 from structpred.models.base import checked_C, seed_of
-from structpred.trainers.running.checkpoints import previous
+from structpred.trainers.running.checkpoints import begun
 from structpred.tuning.halving import Tuned, fold_members, grid_of, rungs
 from structpred.tuning.search import Search
 
@@ -84,6 +84,8 @@ def tune(
     ({'C': 0.1}, 1.0)
     """
     known = estimator.get_params(deep=False)
+    if known.get("stages", 1) != 1:
+        raise ParameterError("stages: passes of one stage are counted; choose settings with stages=1, then train with two")
     for name in grid:
         if name not in known or name in _FIXED:
             why = "the search sets it" if name in known else f"known settings: {', '.join(sorted(known))}"
@@ -110,7 +112,8 @@ def tune(
 
 #: settings that the search itself sets
 _FIXED = (
-    "max_iter", "tol", "patience", "callbacks", "checkpoint", "resume", "check_every", "random_state", "warm_start", "verbose",
+    "max_iter", "tol", "patience", "callbacks", "checkpoint", "resume", "check_every", "random_state", "warm_start",
+    "verbose", "stages",
 )  # fmt: skip
 
 
@@ -128,10 +131,9 @@ class EstimatorWork:
         """Train one setting; the score after each pass."""
         from sklearn.base import clone
 
-        there = checkpoint.exists() or previous(checkpoint).exists()
         # that many passes, and no other reason to stop
         settings: dict[str, Any] = {"max_iter": passes, "check_every": passes, "tol": 0.0, "patience": None, "verbose": 0}
-        settings |= {"checkpoint": checkpoint, "resume": there}
+        settings |= {"checkpoint": checkpoint, "resume": begun(checkpoint)}
         model = clone(self.estimator).set_params(**setting, **settings, callbacks=None)
         train, dev = (self.X,) if self.y is None else (self.X, self.y), self.dev
         if self.members is not None:

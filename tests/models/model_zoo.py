@@ -65,6 +65,11 @@ def chain_templates() -> Example:
     return Example(model, ROWS, Y)
 
 
+def chain_stages() -> Example:
+    """A chain of two stages over rows of columns, with probabilities."""
+    return Example(ChainLabeler("lbfgs", max_iter=5, template=TEMPLATES, stages=2, n_jobs=2).fit(ROWS, Y), ROWS, Y)
+
+
 def chain_names() -> Example:
     """A chain over feature dicts, with a dictionary of names."""
     return Example(ChainLabeler("lbfgs", max_iter=3, n_jobs=2).fit(WORDS, Y), WORDS, Y)
@@ -163,7 +168,7 @@ def regressor() -> Example:
 KINDS: dict[str, Callable[[], Example]] = {
     make.__name__: make
     for make in (
-        chain_templates, chain_names, chain_hashed, chain_numeric, kernel_rows, several_kernels, gaussian_process, parser,
-        pipeline, multilabel, hierarchical, graph, structured, linear, ordinal, regressor,
+        chain_templates, chain_stages, chain_names, chain_hashed, chain_numeric, kernel_rows, several_kernels, gaussian_process,
+        parser, pipeline, multilabel, hierarchical, graph, structured, linear, ordinal, regressor,
     )
 }  # fmt: skip

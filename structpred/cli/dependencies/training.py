@@ -19,8 +19,8 @@ from structpred.io.text import source_name
 from structpred.io.treebanks.formats import CONLL_U
 from structpred.io.treebanks.treebank import Treebank
 from structpred.models.parser.parser import DependencyParser
-from structpred.models.parser.relations import stage_checkpoint
 from structpred.models.parser.sentences import check_columns
+from structpred.models.stages import stage_checkpoint
 
 log = logging.getLogger("structpred.cli")
 
@@ -29,7 +29,7 @@ class Run(Training[Options]):
     """Train a DependencyParser on a treebank."""
 
     shardable = foldable = True
-    stages: ClassVar[tuple[str, ...]] = ("arcs", "relations")
+    stages: tuple[str, ...] = ("arcs", "relations")
     score = "UAS"
     #: what is trained, and the settings that options have under the same names
     made: ClassVar[type[DependencyParser]] = DependencyParser

@@ -66,6 +66,10 @@ class Options(TrainingOptions):
         "--coding", type=Choice(("iob1", "iob2", "iobes", "auto")),
         help="The scheme of phrases inside MODEL, which answers in that of TRAIN; auto: by folds of TRAIN.",
     )  # fmt: skip
+    stages: int = option(
+        "--stages", type=click.IntRange(1, 2), default=1, show_default=True, metavar="N",
+        help="2: a second labeler sees what a first one says of the token, its neighbours and its word in the document.",
+    )  # fmt: skip
     missing: str = option(
         "--missing", default="_", show_default=True, metavar="TEXT",
         help="The label of tokens whose label is not known; '' for none.",
@@ -125,7 +129,8 @@ class Sequences(Room):
         ],
         "report": [_LABEL_COLUMN, _FOLDS],
     }  # fmt: skip
-    one_value = ("format", "label_column", "folds", "dev_fraction", "dev_folds", "dev_metric")
+    one_value = ("format", "label_column", "folds", "dev_fraction", "dev_folds", "dev_metric", "stages")
+    in_tuning: ClassVar = {"stages": 1}  # what is best for one is taken for two
     sample = (
         "data.txt",
         "a DT B-NP\ncat NN I-NP\n\ncats NNS B-NP\nsleep VB B-VP\n",

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from structpred.cli.dependencies import training as parsers
-from structpred.models.parser.relations import stage_checkpoint
-from structpred.models.pipeline import ParsingPipeline, tagger_name
+from structpred.models.pipeline import ParsingPipeline
+from structpred.models.stages import stage_checkpoint
 
 
 class Run(parsers.Run):
@@ -19,7 +19,7 @@ class Run(parsers.Run):
     def checkpoints(self) -> list[Path]:
         """Those of the taggers, too."""
         path, parts = self.options.checkpoint_path, range(self.options.jackknife + 1)  # type: ignore[attr-defined]
-        return [*super().checkpoints(), *(stage_checkpoint(path, tagger_name(k)) for k in parts)]
+        return [*super().checkpoints(), *(stage_checkpoint(path, "tagger", k) for k in parts)]
 
     def trained(self, model: Any) -> dict[str, Any]:
         """The tagger, and the stages of the parser."""

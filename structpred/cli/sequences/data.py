@@ -28,7 +28,7 @@ log = logging.getLogger("structpred.cli")
 _WORD_OF_ATTRIBUTE = re.compile(r"(?:w|word|w\[0\])[=:](.*)", re.DOTALL)
 
 #: what a model was trained on, in its own words -> the formats that fit
-FORMATS_OF_INPUT = {"rows": tuple(ROW_FORMATS), "tokens": ("crfsuite",), "numeric": ("ocr",)}
+FORMATS_OF_INPUT = {"rows": tuple(ROW_FORMATS), "staged": tuple(ROW_FORMATS), "tokens": ("crfsuite",), "numeric": ("ocr",)}
 Corpus = ColumnCorpus | AttributeCorpus | OcrWords
 
 

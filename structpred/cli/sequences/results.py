@@ -250,7 +250,8 @@ def facts(model: ChainLabeler, header: dict[str, Any]) -> Pairs:
     found = model.top_features(1)
     features = ("features", f"{found.n_features}, {found.n_features_used} of them with a weight")
     coding = [("coding", "{} inside, {} in answers".format(*model.coding_))] if model.coding_ else []
-    return [*described(header, [("constraints", constraints), *coding], data=f"{header['input']}, "), features]
+    stages = [("stages", f"2; of the first: {model.first_stage_.certificate_}")] if model.stages == 2 else []
+    return [*described(header, [("constraints", constraints), *coding, *stages], data=f"{header['input']}, "), features]
 
 
 def learnt(model: ChainLabeler, asked: Asked) -> Learnt:
@@ -262,7 +263,7 @@ def learnt(model: ChainLabeler, asked: Asked) -> Learnt:
         from structpred.report import transitions
 
         transitions(model.transitions_, labels, picture)
-    data = {"labels": labels, "transitions": model.transitions_.tolist(), "weights": found.to_dict()}
+    data = {"labels": labels, "stages": model.stages, "transitions": model.transitions_.tolist(), "weights": found.to_dict()}
     return Learnt(data, found.table(), left_out=())
 
 

@@ -6,13 +6,14 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from structpred.cli.kinds.sequences import Options
 from structpred.cli.sequences.data import Data, Reader, head_of, read_data, shards_of
-from structpred.cli.training import Training, tell_read
+from structpred.cli.training import Training, stage_facts, tell_read
 from structpred.core.types import Integers
 from structpred.data.tag_schemes import scheme_of
 from structpred.errors import DataError, ParameterError
@@ -23,6 +24,8 @@ from structpred.io.guesses import looks_like
 from structpred.io.templates.templates import load_templates
 from structpred.io.text import source_name, split_lines
 from structpred.models import ChainLabeler
+from structpred.models.chain.stages import FIRST, FOLDS
+from structpred.models.stages import stage_checkpoint
 
 log = logging.getLogger("structpred.cli")
 #: the schemes whose phrases the F1 of conlleval counts
@@ -37,6 +40,7 @@ class Run(Training[Options]):
     def __init__(self, options: Options) -> None:
         super().__init__(options)
         self.score = options.dev_metric
+        self.stages = () if options.stages == 1 else ("second", "first", "first, of a part")
 
     def conflicts(self) -> dict[str, bool]:
         """For options that do not go together the message, and whether they were given."""
@@ -46,6 +50,8 @@ class Run(Training[Options]):
             "--template is needed: chunking, ner, pos, or a CRF++ template file": rows and options.template is None,
             f"--template is for column files, not for --format {options.format}": not rows and options.template is not None,
             f"--label-column is for column files, not for --format {options.format}": not columns and options.label_column != -1,
+            "--stages 2 is for column files, without --n-bits and --shards": options.stages == 2
+            and (not rows or shards or options.n_bits is not None),
             "--n-bits is for named features, not for pixels": options.format == "ocr" and options.n_bits is not None,
             "--min-count has no effect with --n-bits: hashing keeps no counts": options.n_bits is not None
             and options.min_count > 1,
@@ -116,15 +122,22 @@ class Run(Training[Options]):
             dev_metric=None if options.dev_metric == "token_accuracy" else partial(sequence_score, figure="f1"),
             constraints=options.constraints,
             coding=options.coding,
+            stages=options.stages,
             missing=options.missing or None,
             n_jobs=options.n_jobs,
             **self.features,
             **common,
         )
 
+    def checkpoints(self) -> list[Path]:
+        """Those of the first stage, too."""
+        parts = range(FOLDS + 1 if self.stages else 0)
+        return [*super().checkpoints(), *(stage_checkpoint(self.options.checkpoint_path, FIRST, part) for part in parts)]
+
     def end(self, model: ChainLabeler) -> dict[str, Any]:
         """The event of the end."""
-        return {**super().end(model), "n_features": model.n_features_in_, "labels": model.classes_.tolist()}
+        first = {"first": stage_facts(model.first_stage_)} if self.stages else {}
+        return {**super().end(model), **first, "n_features": model.n_features_in_, "labels": model.classes_.tolist()}
 
     def shape(self, model: ChainLabeler) -> str:
         """Features and labels."""

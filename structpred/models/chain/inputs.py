@@ -254,8 +254,8 @@ _MAKES_SEQUENCES = {
     "pandas": "structpred.bridges.from_pandas makes X and y of it",
     "torch": "give X = [x.detach().cpu().numpy() for x in tensors]", "tensorflow": "give X = [x.numpy() for x in tensors]",
 }  # fmt: skip
-#: what a file says of an input: its kind, and what that kind reads
-INPUT = Record({"kind": OneOf(tuple(INPUTS)), "header": Raw()})
+#: what a file says of an input: its kind, and what that kind reads; staged: rows with the labels of a first stage
+INPUT = Record({"kind": OneOf((*INPUTS, "staged")), "header": Raw()})
 
 
 def refuse_transitions(templates: "Sequence[Template]", what: str) -> None:

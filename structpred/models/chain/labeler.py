@@ -1,7 +1,8 @@
 """Sequence labelling with a first-order chain: features, Viterbi decoding, a part loss and any trainer."""
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from copy import copy
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -16,9 +17,9 @@ from structpred.features.fixed_scores import FixedScores
 from structpred.models.base import StructuredEstimator, checked_sample_weight
 from structpred.models.bundles import CLASSES, COMMON, common, pack_run, restore_weights, restored
 from structpred.models.chain.constraints import RULES, ChainConstraints, fixed_scores, rules_inside
-from structpred.models.chain.decoding import chain_kbest, chain_marginals, chain_score_gaps, checked_k, decode_chains
+from structpred.models.chain.decoding import decode_chains
 from structpred.models.chain.inputs import INPUT, INPUTS, Input, NumericInput, RowInput, around_empty, choose_input, n_columns
-from structpred.models.chain.phrases import PhraseProbabilities
+from structpred.models.chain.phrases import ChainScores
 from structpred.models.chain.problem import n_weights, table_width
 from structpred.models.chain.targets import LabelEncoder, as_label_lists, comparable, token_accuracy, where_known
 from structpred.models.settings import about_dev, dev_parts
@@ -27,6 +28,7 @@ from structpred.runtime.lazy_names import Later, later
 from structpred.runtime.threads import checked_jobs
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Field, Flag, ListOf, OneOf, Record, maybe
+from structpred.trainers.loop import RunSettings
 
 if TYPE_CHECKING:
     from structpred.io.templates.templates import Template
@@ -37,13 +39,14 @@ if TYPE_CHECKING:
 _groups = later("structpred.models.groups")
 _inspection = later("structpred.models.chain.inspection")
 _online = later("structpred.models.chain.online")
+_stages = later("structpred.models.chain.stages")
 _templates = later("structpred.io.templates.featurizer")
 #: from the weights of training: sequences, the number of labels, and weights of their features
 Scored = Callable[[Vector], tuple[PackedSequences, int, Vector]]
 
 
 @dataclass(eq=False, repr=False)
-class ChainLabeler(StructuredEstimator, PhraseProbabilities):
+class ChainLabeler(StructuredEstimator, ChainScores):
     """A label for each token of a sequence, decoded jointly with transition, start and stop scores.
 
     Minimises  1/2 |w|^2 + C sum_i s_i max_y [loss(y_i, y) + <w, phi(x_i, y) - phi(x_i, y_i)>]  (the structural SVM); with the log
@@ -69,6 +72,10 @@ class ChainLabeler(StructuredEstimator, PhraseProbabilities):
     coding : str, optional
         The scheme of phrases inside: "iob1", "iob2", "iobes", or "auto", which folds of the training data choose by F1. Labels
         are read as conlleval reads them, broken ones too; answers are phrases in the scheme of y (coding_ has both).
+    stages : int
+        2, for rows with a template: a second labeler also sees what a first one says of the token, its neighbours and the same
+        word in the document: of a `ColumnCorpus`, in prediction, too, with -DOCSTART- lines, or from_rows(rows, groups=...); else
+        each sequence is one. It takes half of max_iter, the labelers of halves of the documents, which it learns from, a fifth.
     fit_intercept : bool
         For arrays, sparse matrices and OCR words: a constant feature 1 at every token, the last one, regularised as the others
         are. Feature dicts and strings, templates, packed sequences and kernels are taken as they are: no intercept.
@@ -90,6 +97,8 @@ class ChainLabeler(StructuredEstimator, PhraseProbabilities):
         The flat weights: `structpred.features.sequences.weight_table` shows them as a row for each feature (the columns of X,
         then the intercept where there is one), for start and stop, and for each label before another, with a column for each
         label. `emissions_`, `intercept_` and `transitions_` are parts of it.
+    first_stage_ : ChainLabeler or None
+        With two stages the first one; weights, certificate_ and all else are those of the second one.
     certificate_, history_, n_iter_, stop_reason_, converged_, probabilistic_
         As for every estimator.
 
@@ -115,10 +124,12 @@ class ChainLabeler(StructuredEstimator, PhraseProbabilities):
     warm_start: bool = False
     missing: Any = None
     coding: str | None = None
+    stages: int = 1
 
     input_: Input = field(init=False)
     classes_: npt.NDArray[Any] = field(init=False)
     coding_: tuple[str, str] | None = field(init=False)
+    first_stage_: Any = field(init=False)
     n_features_in_: int = field(init=False)
     _encoder: LabelEncoder = field(init=False)
 
@@ -155,7 +166,8 @@ class ChainLabeler(StructuredEstimator, PhraseProbabilities):
     @classmethod
     def _input_of(cls, kind: str, part: Bundle) -> Input:
         """The input that a file holds."""
-        return INPUTS[kind].from_bundle(part)
+        found: Input = INPUTS[kind].from_bundle(part) if kind in INPUTS else _stages().StagedInput.of_bundle(part, cls)
+        return found
 
     @classmethod
     def _with_input(cls, input_: Input, head: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> Self:
@@ -163,6 +175,7 @@ class ChainLabeler(StructuredEstimator, PhraseProbabilities):
         model = restored(cls, head)
         encoder = LabelEncoder(head["classes"], head.get("coding"))  # relations have none
         model.input_, model.n_features_in_, model._encoder, model.classes_ = input_, n_columns(input_), encoder, encoder.classes
+        model.stages, model.first_stage_ = 1 + hasattr(input_, "first"), getattr(input_, "first", None)
         model.coding_, model.coding = encoder.coding, encoder.coding and encoder.coding[0]
         restore_weights(model, arrays, n_weights(input_, len(model.classes_)))
         return model
@@ -189,15 +202,22 @@ class ChainLabeler(StructuredEstimator, PhraseProbabilities):
         (Ctrl-C, SIGTERM) it keeps the weights so far and raises KeyboardInterrupt.
         """
         options = {"sample_weight": sample_weight, "token_weight": token_weight, "allowed": allowed}
+        self._comes_last = self.stages != 1
+        if self._comes_last:
+            X, self._stage = _stages().prepared(self, X, y, dev, options), "second stage"
         # that of this class, so that labellers with a kernel, which shards do not take, are trained in this way, too
         sharding: Any = ChainLabeler._sharding
         sharding.fit(self, X, y, dev=dev, n_jobs=checked_jobs(self.n_jobs), **options)
         return self
 
+    def _run_settings(self, dev: Callable[[Vector], float] | None) -> RunSettings:
+        found = super()._run_settings(dev)
+        return replace(found, max_iter=-(-found.max_iter // 2)) if self._comes_last else found
+
     def _keep_plan(self, input_: Input, encoder: LabelEncoder, result: Result) -> None:
         """Set how sequences are read, their labels, and what training gave."""
         self.input_, self._encoder, self.classes_, self.n_features_in_ = input_, encoder, encoder.classes, n_columns(input_)
-        self.coding_ = encoder.coding
+        self.coding_, self.first_stage_ = encoder.coding, getattr(input_, "first", None)
         self._keep(result)
 
     def _name_tables(self) -> list[NameTable]:
@@ -213,7 +233,8 @@ class ChainLabeler(StructuredEstimator, PhraseProbabilities):
         featurizer, left = input_.features.without(dropped)
         table: npt.NDArray[Any] = self.coef_.reshape(-1, padded(len(self.classes_)))
         self.coef_ = np.concatenate((table[:first], table[first + left], table[input_.n_features :])).ravel()
-        self.input_ = RowInput(featurizer, input_.arrays)
+        self.input_ = copy(input_)
+        self.input_.features = featurizer
         self.n_features_in_, self.template = self.input_.n_features, self.input_.templates
         _groups().keep_groups(self, np.array([name not in dropped for name in self.group_names_]))
 
@@ -290,36 +311,6 @@ class ChainLabeler(StructuredEstimator, PhraseProbabilities):
     def _decoded(self, data: PackedSequences, w: Vector, scores: FixedScores | None, n_jobs: int) -> list[npt.NDArray[Any]]:
         codes = decode_chains(data, len(self.classes_), w, scores, n_jobs)
         return self._encoder.decode(codes, data.offsets)
-
-    def predict_marginals(
-        self, X: Any, *, allowed: Sequence[Any] | None = None, fixed: Sequence[Any] | None = None
-    ) -> list[npt.NDArray[np.float64]]:
-        """One array (T, n_classes) per sequence: the probability of each label at each position, in the order of classes_.
-
-        Only for models trained with the log loss (trainer "oeg" or "lbfgs", or surrogate "log"): scores learnt with a margin
-        are not log-probabilities, and ParameterError says so; predict_score_gaps shows how clear their decisions are.
-        """
-        data, w, scores = self._read(X, allowed, fixed)
-        self._check_probabilistic("use predict_score_gaps, or ")
-        return chain_marginals(data, len(self.classes_), w, scores)
-
-    def predict_kbest(
-        self, X: Any, k: int, *, allowed: Sequence[Any] | None = None, fixed: Sequence[Any] | None = None
-    ) -> list[list[tuple[npt.NDArray[Any], float]]]:
-        """For each sequence its k best (labels, score), best first; fewer where there are fewer."""
-        data, w, scores = self._read(X, allowed, fixed)
-        found = chain_kbest(data, len(self.classes_), w, scores, checked_k(k))
-        return [[(self._encoder.decode(codes, np.array([0, len(codes)]))[0], score) for codes, score in best] for best in found]
-
-    def predict_score_gaps(
-        self, X: Any, *, allowed: Sequence[Any] | None = None, fixed: Sequence[Any] | None = None
-    ) -> list[npt.NDArray[np.float64]]:
-        """One array (T,) per sequence: the score of the prediction less that of the best one with another label there.
-
-        In the units of scores, >= 0, inf where no other label is possible. It is not a probability.
-        """
-        data, w, scores = self._read(X, allowed, fixed)
-        return chain_score_gaps(data, len(self.classes_), w, scores)
 
     def _read(
         self, X: Any, allowed: Sequence[Any] | None, fixed: Sequence[Any] | None

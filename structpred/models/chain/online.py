@@ -141,6 +141,8 @@ def _online_trainer(labeler: Any) -> Trainer:
     """The trainer of the settings; ParameterError for one that is not online, and for several kernels."""
     if labeler._several:
         raise ParameterError("kernels= and n_components= need all training positions at once: use fit, not pieces of the data")
+    if labeler.stages != 1:
+        raise ParameterError("stages: pieces of the data train one; use fit for two")
     trainer: Trainer = labeler._trainer_and_surrogate()[0]
     check_online(trainer)
     return trainer

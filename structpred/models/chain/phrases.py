@@ -1,17 +1,18 @@
-"""Probabilities of phrases under a chain: exact sums over all label sequences in which a phrase stands exactly there."""
+"""What a chain says beside its labels, such as the exact probability that a phrase of a label stands exactly there."""
 
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from structpred.core.weights import Vector
 from structpred.data.phrases import PhraseLabels, as_iobes
 from structpred.data.sequences import PackedSequences
 from structpred.errors import InfeasibleError, ParameterError
 from structpred.features.fixed_scores import FixedScores
-from structpred.models.chain.decoding import chain_inference, checked_k
+from structpred.models.chain.decoding import chain_inference, chain_kbest, chain_marginals, chain_score_gaps, checked_k
 from structpred.models.chain.inputs import around_empty, n_transitions
 from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits
@@ -28,8 +29,38 @@ class Phrase(NamedTuple):
     probability: float
 
 
-class PhraseProbabilities:
-    """What a labeler of chains says of phrases."""
+class ChainScores:
+    """What a labeler of chains says beside its labels: probabilities of labels and of phrases, other labels, and gaps."""
+
+    def predict_marginals(
+        self: Any, X: Any, *, allowed: Sequence[Any] | None = None, fixed: Sequence[Any] | None = None
+    ) -> list[npt.NDArray[np.float64]]:
+        """One array (T, n_classes) per sequence: the probability of each label at each position, in the order of classes_.
+
+        Only for models trained with the log loss (trainer "oeg" or "lbfgs", or surrogate "log"): scores learnt with a margin
+        are not log-probabilities, and ParameterError says so; predict_score_gaps shows how clear their decisions are.
+        """
+        data, w, scores = self._read(X, allowed, fixed)
+        self._check_probabilistic("use predict_score_gaps, or ")
+        return chain_marginals(data, len(self.classes_), w, scores)
+
+    def predict_kbest(
+        self: Any, X: Any, k: int, *, allowed: Sequence[Any] | None = None, fixed: Sequence[Any] | None = None
+    ) -> list[list[tuple[npt.NDArray[Any], float]]]:
+        """For each sequence its k best (labels, score), best first; fewer where there are fewer."""
+        data, w, scores = self._read(X, allowed, fixed)
+        found = chain_kbest(data, len(self.classes_), w, scores, checked_k(k))
+        return [[(self._encoder.decode(codes, np.array([0, len(codes)]))[0], score) for codes, score in best] for best in found]
+
+    def predict_score_gaps(
+        self: Any, X: Any, *, allowed: Sequence[Any] | None = None, fixed: Sequence[Any] | None = None
+    ) -> list[npt.NDArray[np.float64]]:
+        """One array (T,) per sequence: the score of the prediction less that of the best one with another label there.
+
+        In the units of scores, >= 0, inf where no other label is possible. It is not a probability.
+        """
+        data, w, scores = self._read(X, allowed, fixed)
+        return chain_score_gaps(data, len(self.classes_), w, scores)
 
     def predict_phrases(
         self: Any, X: Any, *, k: int | None = None, min_probability: float | None = None, max_length: int = 32,

@@ -48,7 +48,7 @@ DEFAULT_BITS = 20
 
 
 class Sequences(NamedTuple):
-    """What was read: the input that fits, the sequences as it takes them, and their labels. packed: the features, once known."""
+    """What was read, for `fit` in place of X: the input, the sequences as it takes them, labels. packed: features, once known."""
 
     input_: Input
     sequences: Any
@@ -92,6 +92,8 @@ class ChainSharding(Sharding):
         if not whole:
             return Sequences(*_input_for(model, X), y)
         resolve_loss(model.loss)  # what is wrong with it is said before features are made
+        if isinstance(X, Sequences):
+            return X
         input_, sequences = model._input_for(X)
         packed = input_.fit_transform(sequences)
         labels = labels_of(y, packed.lengths, model.missing, whole=True)

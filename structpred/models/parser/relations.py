@@ -1,9 +1,7 @@
 """The second stage of labelled parsing: the relation of each word to its head, a chain of relations in the order of the words."""
 
-import os
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,65 +12,29 @@ from structpred.data.arc_templates import ArcTemplate, compile_templates
 from structpred.data.sentences import AttributedSentences
 from structpred.data.sequences import PackedSequences
 from structpred.features.arcs import ArcScratch
-from structpred.models.base import as_callbacks
 from structpred.models.chain.decoding import decode_chains
 from structpred.models.chain.labeler import ChainLabeler
+from structpred.models.stages import stage_of
 from structpred.runtime.threads import run_ranges, split_evenly
 from structpred.storage.schema import Array, ListOf, Record, Text, Whole, array_of, as_file_error
-from structpred.trainers.loop import Callback
-from structpred.trainers.running.checkpoints import claimed, previous, remove_checkpoint
 
 _SLOT_BITS = 22
 
 
-def stage_checkpoint(path: str | os.PathLike[str], name: str = "relations") -> Path:
-    """Where another stage keeps its checkpoint, next to that of the arcs at `path`."""
-    path = Path(path)
-    return path.with_name(f"{path.name}.{name}")
-
-
-def begun(path: Path) -> bool:
-    """Whether there is a checkpoint: a run may end before one of its stages begins."""
-    return path.exists() or previous(path).exists()
-
-
-def forget_stage(parser: Any, name: str = "relations") -> None:
-    """Remove a stage's checkpoint of an earlier run, which a run that starts from zero must not continue later."""
-    if parser.checkpoint is not None and not parser.resume:
-        path = stage_checkpoint(parser.checkpoint, name)
-        with claimed(Path(parser.checkpoint)), claimed(path):  # of an earlier run, not of one that is still in either stage
-            remove_checkpoint(path)
-
-
 def fitted_labeler(parser: Any, fit: Callable[[ChainLabeler], object]) -> ChainLabeler:
     """The second stage with the settings of a parser, after `fit`; where it was interrupted, its stop_reason_ says so."""
-    checkpoint, resume = None, parser.resume
-    if parser.checkpoint is not None:
-        checkpoint = stage_checkpoint(parser.checkpoint)
-        resume = resume and begun(checkpoint)
-
     labeler = ChainLabeler(
         parser.trainer, parser.label_C, parser.max_iter, parser.tol, surrogate=parser.surrogate, check_every=parser.check_every,
-        n_jobs=parser.n_jobs, callbacks=staged(parser.callbacks, 2), checkpoint=checkpoint, resume=resume,
+        n_jobs=parser.n_jobs,
         random_state=parser.random_state, regulariser=parser.regulariser, missing="_", verbose=parser.verbose,
     )  # fmt: skip
-    labeler._stage = "relations"
     try:
-        fit(labeler)
+        with stage_of(parser, labeler, "relations", 2):
+            fit(labeler)
     except KeyboardInterrupt:
         if not hasattr(labeler, "coef_"):  # a second signal, in the midst of a step
             raise
-    labeler.callbacks = parser.callbacks  # the user's own, which pickle may know
     return labeler
-
-
-def staged(callbacks: Callback | Sequence[Callback] | None, number: int) -> list[Callback]:
-    """The callbacks, to which each row says of which stage of the training it is."""
-
-    def told(callback: Callback) -> Callback:
-        return lambda row: callback({**row, "stage": number})
-
-    return list(map(told, as_callbacks(callbacks)))
 
 
 class RelationFeatures:

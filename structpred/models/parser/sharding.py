@@ -38,11 +38,12 @@ from structpred.models.parser.arcs import (
     training_candidates,
     tree_oracle,
 )
-from structpred.models.parser.relations import RelationFeatures, fitted_labeler, forget_stage
+from structpred.models.parser.relations import RelationFeatures, fitted_labeler
 from structpred.models.parser.sentences import check_columns, held_out_trees, training_trees
 from structpred.models.partial import NEEDS_ALL, sums_suffice, task_of, tell_missing
 from structpred.models.settings import resolve_loss
 from structpred.models.sharding import Columns, Further, Sharding, refuse_classes
+from structpred.models.stages import forget_stages
 from structpred.task.task import Task
 
 log = logging.getLogger("structpred.models")
@@ -228,7 +229,7 @@ class ParserSharding(Sharding):
             raise DataError("expected some heads: a parser learns from trees; got none in all shards")
         if missing:
             tell_missing(missing, 0, n_words, "heads")
-        forget_stage(model)
+        forget_stages(model)
         upos, xpos = (sum(counts, Counter[str]()) for counts in zip(*(counts[5:7] for counts in of), strict=True))
         present = {name for counts in of for name in counts.present}
         check_columns(model.attributes, present)

@@ -176,6 +176,11 @@ def remove_checkpoint(path: Path) -> None:
         file.unlink(missing_ok=True)
 
 
+def begun(path: Path) -> bool:
+    """Whether there is a checkpoint: a run may end before one of its stages begins."""
+    return path.exists() or previous(path).exists()
+
+
 def previous(path: Path) -> Path:
     """Where the checkpoint before the newest one lies: next to the file itself, where `path` is a link."""
     target = Path(os.path.realpath(path))
