@@ -31,7 +31,7 @@ def test_defaults_are_the_estimators() -> None:
     given = train_command(Sequences()).make_context("chain", ["-", "-o", "m.spz", *CHUNKING]).params
     defaults = ChainLabeler().get_params()
     compared = set(given) & set(defaults) - {"checkpoint", "template", "dev_metric", "missing"}  # files mark it by _
-    assert len(compared) == 17
+    assert len(compared) == 18
     assert {name: given[name] for name in compared} == {name: defaults[name] for name in compared}
     curves = curve.make_context("curve", ["-", "--test", "-", *CHUNKING]).params
     assert {name: curves[name] for name in ("trainer", "C", "max_iter")} == {n: given[n] for n in ("trainer", "C", "max_iter")}

@@ -66,8 +66,8 @@ def chain_templates() -> Example:
 
 
 def chain_stages() -> Example:
-    """A chain of two stages over rows of columns, with probabilities."""
-    return Example(ChainLabeler("lbfgs", max_iter=5, template=TEMPLATES, stages=2, n_jobs=2).fit(ROWS, Y), ROWS, Y)
+    """A chain of two stages over rows of columns."""
+    return Example(ChainLabeler(max_iter=5, template=TEMPLATES, stages=2, n_jobs=2).fit(ROWS, Y), ROWS, Y)
 
 
 def chain_names() -> Example:
