@@ -18,7 +18,7 @@ from structpred.errors import DataError, ParameterError
 from structpred.io.columns import ColumnCorpus
 from structpred.io.templates.coded import CorpusReading
 from structpred.io.templates.featurizer import checked_corpus
-from structpred.io.templates.templates import TEMPLATES, VECTORS, Template
+from structpred.io.templates.templates import TEMPLATES, VECTORS, Atom, Template
 from structpred.io.text import quoted, read_text, source_name, split_lines
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Array, array_of
@@ -51,7 +51,8 @@ class VectorTemplates:
         for ((column, offset, name),) in (template.atoms for template in self.templates):
             words, table = self.files[name]
             index = {word: words.get(word, words.get(word.lower(), -1)) for word in corpus.vocabularies[column]}
-            rows = CorpusReading(corpus, {(column, ""): index}, 0).at(column, offset, "", False)
+            plain = [Template("", (Atom(column, offset),))]
+            rows = CorpusReading(corpus, plain, 0, {(column, ""): index}).at(column, offset, "", False)
             parts.append((table[rows[rows >= 0]], rows >= 0))
         return corpus, parts
 

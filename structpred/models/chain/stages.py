@@ -18,6 +18,7 @@ from structpred.models.chain.constraints import fixed_scores, rules_inside
 from structpred.models.chain.decoding import chain_marginals, decode_chains
 from structpred.models.chain.inputs import RowInput
 from structpred.models.chain.sharding import ChainSharding, Sequences, labels_of
+from structpred.models.chain.token_arrays import TokenArrays
 from structpred.models.stages import forget_stages, stage_of
 from structpred.runtime.threads import checked_jobs
 from structpred.storage.bundles import Bundle
@@ -44,8 +45,8 @@ class StagedInput(RowInput):
 
     kind = "staged"
 
-    def __init__(self, features: Any, first: Any) -> None:
-        super().__init__(features)
+    def __init__(self, features: Any, first: Any, arrays: TokenArrays | None = None) -> None:
+        super().__init__(features, arrays)
         self.first = first
 
     @property
@@ -54,7 +55,9 @@ class StagedInput(RowInput):
         return list(self.first.input_.templates)
 
     def transform(self, sequences: Any) -> PackedSequences:
-        """Pack, with the features known and the labels of the first stage."""
+        """Pack, with the features known and the labels of the first stage. What this input has packed stays."""
+        if isinstance(sequences, PackedSequences):
+            return super().transform(sequences)
         corpus = checked_corpus(sequences, self.templates)
         return super().transform(
             with_said(corpus, _width(self.templates), *said(self.first, self.first.input_.transform(corpus)))
@@ -73,7 +76,8 @@ class StagedInput(RowInput):
         head = labeler._HEADER.read(part.header.get("first"), "input.header.first")
         if head["input"]["kind"] != RowInput.kind:
             raise ValueError(f"the first stage must read rows, got {head['input']['kind']}")
-        return cls(TemplateFeaturizer.from_bundle(part), labeler._from_bundle(head, part.part("first", head), None))
+        rows = RowInput.from_bundle(part)
+        return cls(rows.features, labeler._from_bundle(head, part.part("first", head), None), rows.arrays)
 
 
 def said(labeler: Any, data: PackedSequences) -> tuple[list[str], Integers, Integers]:
@@ -154,10 +158,10 @@ def prepared(model: Any, X: Any, y: Any, dev: Any, given: dict[str, Any]) -> Seq
         others, found, bins = said(fold, data.packed.gather(held))
         at = np.repeat(part_of == k, corpus.lengths)
         codes[at], sure[at] = np.array([names.setdefault(name, len(names)) for name in others])[found], bins
-    width = _width(templates := data.input_.templates)
-    heard, templates = with_said(corpus, width, [*names], codes, sure), [*templates, *_templates(width, first.probabilistic_)]
-    second = StagedInput(TemplateFeaturizer(templates, model.min_count), first)
-    return Sequences(second, None, data.y, second.features.fit_transform(heard))
+    width = _width(data.input_.templates)
+    templates = [*data.input_.features.templates, *_templates(width, first.probabilistic_)]
+    second = StagedInput(TemplateFeaturizer(templates, model.min_count), first, data.input_.arrays)
+    return Sequences(second, None, data.y, second.fit_transform(with_said(corpus, width, [*names], codes, sure)))
 
 
 def fitted(model: Any, data: Sequences, part: int = 0, **given: Any) -> Any:
