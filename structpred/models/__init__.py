@@ -19,13 +19,15 @@ if TYPE_CHECKING:
     from structpred.models.parser.parser import DependencyParser
     from structpred.models.pipeline import ParsingPipeline
     from structpred.models.robust import RobustSVM
+    from structpred.models.segments import SegmentLabeler
     from structpred.models.semi_supervised import SemiSupervisedSVM
     from structpred.models.structured import StructuredPredictor
 
 __all__ = [
     "ChainLabeler", "DecisionModel", "DependencyParser", "GaussianProcessLabeler", "GraphLabeler", "HierarchicalMultiLabel",
     "KernelChainLabeler", "LatentSVM", "LinearClassifier", "LinearOrdinal", "LinearRegressor", "MultiLabelMRF",
-    "ParsingPipeline", "RandomFeatures", "RobustSVM", "SemiSupervisedSVM", "SimilarityFeatures", "StructuredPredictor", "load",
+    "ParsingPipeline", "RandomFeatures", "RobustSVM", "SegmentLabeler", "SemiSupervisedSVM", "SimilarityFeatures",
+    "StructuredPredictor", "load",
 ]  # fmt: skip
 
 __getattr__, __dir__ = lazy_names(__name__, FILES)

@@ -66,7 +66,7 @@ SETTINGS: dict[str, Spec] = {
         Plain(),
     ),
     "n_jobs": maybe(AnyOf((Whole(1, MOST_JOBS), Whole(-1, -1)))),
-    "prune": maybe(Whole(1)),
+    **dict.fromkeys(("prune", "max_length"), maybe(Whole(1))),
     "check_components": Flag(),
 }  # fmt: skip
 

@@ -14,6 +14,7 @@ FILES: dict[str, tuple[str, ...]] = {
     "parser.parser": ("DependencyParser",),
     "pipeline": ("ParsingPipeline",),
     "robust": ("RobustSVM",),
+    "segments": ("SegmentLabeler",),
     "semi_supervised": ("SemiSupervisedSVM",),
     "structured": ("StructuredPredictor",),
 }

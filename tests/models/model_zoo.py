@@ -20,6 +20,7 @@ from structpred.models import (
     LinearRegressor,
     MultiLabelMRF,
     ParsingPipeline,
+    SegmentLabeler,
     StructuredPredictor,
 )
 from structpred.models.chain.constraints import ChainConstraints
@@ -85,6 +86,12 @@ def chain_numeric() -> Example:
     """A chain over rows of numbers."""
     X = [dense(len(words), 3, i) for i, words in enumerate(SENTENCES)]
     return Example(ChainLabeler(max_iter=3).fit(X, Y), X, Y)
+
+
+def segments() -> Example:
+    """A semi-Markov chain over rows of columns: each noun ends a phrase."""
+    labels = [["I-N" if tag == "NOUN" and t else "O" for t, tag in enumerate(tags)] for tags in Y]
+    return Example(SegmentLabeler(max_iter=3, template=TEMPLATES).fit(ROWS, labels), ROWS, labels)
 
 
 def kernel_rows() -> Example:
@@ -168,7 +175,8 @@ def regressor() -> Example:
 KINDS: dict[str, Callable[[], Example]] = {
     make.__name__: make
     for make in (
-        chain_templates, chain_stages, chain_names, chain_hashed, chain_numeric, kernel_rows, several_kernels, gaussian_process,
+        chain_templates, chain_stages, chain_names, chain_hashed, chain_numeric, segments, kernel_rows, several_kernels,
+        gaussian_process,
         parser, pipeline, multilabel, hierarchical, graph, structured, linear, ordinal, regressor,
     )
 }  # fmt: skip

@@ -32,6 +32,7 @@ SETTINGS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     ),
     "MultiLabelMRF": ({"trainer": "bcfw", "C": 1.0, "max_iter": 50, "tol": 0.001}, {"edges": "complete", "scale": None}),
     "ParsingPipeline": ({"trainer": "mira", "C": 0.01, "max_iter": 10, "tol": 0.0}, {"jackknife": 10, "tagger": None}),
+    "SegmentLabeler": ({"trainer": "bcfw", "C": 1.0, "max_iter": 10, "tol": 0.0}, {"loss": "hamming", "word": 0}),
     "StructuredPredictor": (
         {"oracle": None, "loss": "hamming", "trainer": "bcfw", "C": 1.0}, {"max_iter": None, "tol": 0.001, "scoring": None}
     ),
@@ -109,7 +110,7 @@ def test_prediction_changes_no_attribute(name: str, tmp_path: Path) -> None:
         assert state_of(model) == before
 
 
-NO_MARGINS = ("chain_names", "gaussian_process", "linear", "ordinal", "regressor")
+NO_MARGINS = ("chain_names", "segments", "gaussian_process", "linear", "ordinal", "regressor")
 
 
 @pytest.mark.parametrize("name", [kind for kind in KINDS if kind not in NO_MARGINS])

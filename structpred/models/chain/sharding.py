@@ -11,7 +11,7 @@ import numpy.typing as npt
 from structpred.core.result import Result
 from structpred.core.weights import padded
 from structpred.data.sequences import PackedSequences
-from structpred.data.tag_schemes import SCHEMES, phrases
+from structpred.data.tag_schemes import SCHEMES
 from structpred.data.vocabulary import FeatureDictionary
 from structpred.errors import DataError, ParameterError
 from structpred.features.positions import PositionSequences
@@ -32,6 +32,7 @@ from structpred.models.chain.targets import (
     check_left,
     encoder_of,
     partial_labels,
+    phrase_f1,
 )
 from structpred.models.partial import warn_of_minus_one
 from structpred.models.settings import resolve_loss
@@ -209,15 +210,13 @@ def chosen_coding(model: Any, packed: PackedSequences, labels: "Labels") -> str:
     rows = np.setdiff1d(np.arange(len(packed)), () if labels.partial is None else labels.partial.rows)
     scores: dict[str, float] = {}
     for scheme in SCHEMES:
-        right = total = 0
+        found: dict[int, npt.NDArray[Any]] = {}
         for held in (rows[k::3] for k in range(3)):
             kept = np.setdiff1d(rows, held)
             fold = type(model)(coding=scheme, **{name: getattr(model, name) for name in _LEARNING})
             fold.fit(packed.gather(kept), [labels.lists[i] for i in kept.tolist()])
-            for i, labelling in zip(held.tolist(), fold.predict(packed.gather(held)), strict=True):
-                gold, found = phrases(labels.lists[i]), phrases(labelling.tolist())
-                right, total = right + len(gold & found), total + len(gold) + len(found)
-        scores[scheme] = 2 * right / max(total, 1)
+            found |= zip(held.tolist(), fold.predict(packed.gather(held)), strict=True)
+        scores[scheme] = phrase_f1([labels.lists[i] for i in found], [*found.values()])
     return max(scores, key=lambda name: scores[name])
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.types import Integers
-from structpred.data.tag_schemes import SCHEMES, Choice, own_scheme, written
+from structpred.data.tag_schemes import SCHEMES, Choice, own_scheme, phrases, written
 from structpred.errors import DataError, ParameterError
 from structpred.features.fixed_scores import FixedScores
 from structpred.models.partial import tell_missing
@@ -272,3 +272,9 @@ def token_accuracy(gold: Sequence[Any], predicted: Sequence[Any]) -> float:
     """The share of tokens with the right label."""
     right = sum(int((np.asarray(p) == np.asarray(g)).sum()) for p, g in zip(predicted, gold, strict=True))
     return right / max(sum(len(g) for g in gold), 1)
+
+
+def phrase_f1(gold: Sequence[Sequence[str]], predicted: Sequence[npt.NDArray[Any]]) -> float:
+    """F1 of phrases, read as conlleval reads them."""
+    pairs = [(phrases(g), phrases(p.tolist())) for g, p in zip(gold, predicted, strict=True)]
+    return 2 * sum(len(g & p) for g, p in pairs) / max(sum(len(g) + len(p) for g, p in pairs), 1)

@@ -1,0 +1,86 @@
+"""Features of labelled segments: those of whole segments, and those of their tokens, summed up inside."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.costs import PartCosts
+from structpred.core.feature_map import FeatureMap
+from structpred.core.fixed_scores import FORBIDDEN
+from structpred.core.oracle import Labels, Oracle, Shape
+from structpred.core.sparse import SparseVector
+from structpred.core.types import Floats, Integers
+from structpred.core.weights import Vector, check_length
+from structpred.data.sequences import PackedSequences
+from structpred.features.fixed_scores import FixedScores
+from structpred.features.sequences import SequenceFeatures
+from structpred.runtime.lazy_names import later
+
+_kernels = later("structpred.features._segment_kernels")
+
+
+class SegmentFeatures(FeatureMap):
+    """Parts are those of `SemiMarkovOracle`; label 0 is outside of all phrases, its segments are one token long.
+
+    Weights: those of features of tokens, for label 0 and, for each other label, for a token that is a segment alone, starts one,
+    is inside, and ends one. Then those of a chain whose positions are all segments: those that begin at the first token, shorter
+    ones first, and so on. So its transitions are those of neighbours, and it has start weights for first segments of one token.
+
+    segments: the features of these, `longest` for each token of each sequence. Those that end behind the sequence never are.
+    """
+
+    def __init__(self, tokens: PackedSequences, segments: PackedSequences, n_labels: int, longest: int) -> None:
+        rows = np.outer((0.0, FORBIDDEN), np.arange(n_labels) == 0)
+        fixed = FixedScores(rows, (np.arange(segments.n_tokens) % longest > 0).astype(np.int32), np.zeros((n_labels, n_labels)))
+        self.longest, self.segments = longest, SequenceFeatures(segments, n_labels, fixed=fixed)
+        self.tokens = SequenceFeatures(tokens, 4 * n_labels - 3, transitions=False)
+        self.dim, self.dtype = self.tokens.dim + self.segments.dim, self.tokens.dtype
+        self.groups = np.concatenate((self.tokens.groups, self.tokens.dim + self.segments.groups[1:]))
+        self.group_names = [*self.tokens.group_names, *self.segments.group_names]
+        self.shapes = [(length, n_labels, longest) for length in tokens.lengths.tolist()]
+
+    def __len__(self) -> int:
+        """The number of sequences."""
+        return len(self.shapes)
+
+    def n_parts(self, i: int) -> int:
+        """T * longest * n_labels segments and n_labels^2 pairs of neighbours."""
+        return self.segments.n_parts(i)
+
+    def scores(self, w: Vector, i: int) -> Floats:
+        """Those of segments, then of neighbours."""
+        check_length(w, self.dim)
+        inside, out = self.tokens.scores(w[: self.tokens.dim], i), self.segments.scores(w[self.tokens.dim :], i)
+        _kernels().add_inside(inside.reshape(-1, self.tokens.n_labels), self.longest, self.segments.n_labels, out)
+        return out
+
+    def fixed_scores(self, i: int) -> Floats | None:
+        """Longer segments of label 0 are forbidden."""
+        return self.segments.fixed_scores(i)
+
+    def adjoint(self, i: int, parts: Integers, counts: Floats) -> SparseVector:
+        """The joint features of sparse part counts."""
+        inside = np.zeros((self.shapes[i][0], self.tokens.n_labels))
+        _kernels().spread_inside(parts, counts, self.longest, self.segments.n_labels, inside)
+        on = np.flatnonzero(inside)
+        of_tokens, whole = self.tokens.adjoint(i, on, inside.ravel()[on]), self.segments.adjoint(i, parts, counts)
+        indices = np.concatenate((of_tokens.indices, self.tokens.dim + whole.indices))
+        return SparseVector(indices, np.concatenate((of_tokens.values, whole.values)))
+
+    def arrays(self) -> Sequence[npt.NDArray[Any]]:
+        """The packed features."""
+        return *self.tokens.arrays(), *self.segments.arrays()
+
+
+class WrongTokens:
+    """The number of tokens with another label, or at another place in their segment: alone, first, inside or last."""
+
+    def costs(self, labels: Labels, shape: Shape, oracle: Oracle) -> PartCosts:
+        """For each segment the number of its tokens that are wrong."""
+        length, n_labels, longest = shape
+        right, out, parts = np.zeros((length, 4 * n_labels - 3)), np.zeros(oracle.n_parts(shape)), oracle.parts(labels, shape)
+        _kernels().spread_inside(parts, np.ones(len(parts)), longest, n_labels, right)
+        _kernels().add_inside(1.0 - right, longest, n_labels, out)
+        return PartCosts(0.0, out)
