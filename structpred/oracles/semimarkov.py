@@ -128,11 +128,11 @@ def as_segments(labels: Labels) -> Integers:
     if not len(labels) or labels[0] % 2 == 0:
         raise ValueError("a segmentation starts with a segment's start: an odd number, 2 * label + 1")
     starts = np.flatnonzero(labels % 2)
-    sizes = np.diff(np.append(starts, len(labels)))
+    sizes = np.append(starts[1:], len(labels)) - starts
     names = labels[starts] // 2
-    if not np.array_equal(np.repeat(names, sizes), labels // 2):
+    if (np.repeat(names, sizes) != labels // 2).any():
         raise ValueError("a segment continues with its own label: 2 * label + 1, then 2 * label")
-    return np.stack((starts, sizes, names), axis=1)
+    return np.array((starts, sizes, names)).T
 
 
 def from_segments(segments: npt.ArrayLike) -> Labels:
