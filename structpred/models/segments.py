@@ -84,7 +84,6 @@ class SegmentLabeler(StructuredEstimator):
     n_bits: int | None = None
     word: int | str = 0
     max_length: int | None = None
-
     input_: Input = field(init=False)
     classes_: npt.NDArray[Any] = field(init=False)
     coding_: str = field(init=False)

@@ -65,13 +65,14 @@ class SemiMarkovOracle(Oracle):
         length, n_labels, longest = shape
         if labels.shape != (length,):
             raise ValueError(f"expected {length} labels, got {labels.size}")
-        starts, sizes, names = as_segments(labels).T
+        places, out, given = np.zeros(2, np.int64), np.empty(2 * length, np.int64), np.array(labels, np.int64)
+        n = _kernels().segment_parts(given, np.array([0, length]), np.array([shape]), places, out)
+        if n >= 0:
+            return out[:n]
+        _, sizes, names = as_segments(given).T
         if not (names.min() >= 0 and names.max() < n_labels):
             raise ValueError(f"segment labels must lie in [0, {n_labels}), got {names.min()}..{names.max()}")
-        if sizes.max() > longest:
-            raise ValueError(f"segments have at most {longest} positions, got one of {sizes.max()}")
-        segments = (starts * longest + sizes - 1) * n_labels + names
-        return np.concatenate((segments, length * longest * n_labels + names[:-1] * n_labels + names[1:]))
+        raise ValueError(f"segments have at most {longest} positions, got one of {sizes.max()}")
 
     def parts_batch(self, labels: Labels, ends: Integers, shapes: Sequence[Shape]) -> tuple[Integers, Integers]:
         """The parts of each output, flat, in one compiled call."""

@@ -170,12 +170,15 @@ def best_segmentations(theta, length, n_labels, longest, k, out, totals):
 
 @njit(cache=True, nogil=True)
 def segment_parts(labels, ends, sizes, places, out):
-    """The parts of segmentations, those of instance i from places[i] on: segments, then transitions; returns their number."""
+    """The parts of segmentations, those of instance i from places[i] on: segments, then transitions; how many, -1 if invalid."""
     n = 0
     for i in range(sizes.shape[0]):
         length, n_labels, longest = sizes[i]
         start = ends[i]
         for t in range(start, ends[i + 1]):
+            wrong = labels[start] % 2 == 0 or labels[t] // 2 != labels[start] // 2 or t - start >= longest
+            if wrong or not 0 <= labels[t] < 2 * n_labels:
+                return -1
             if t + 1 == ends[i + 1] or labels[t + 1] % 2 == 1:  # the last position of its segment
                 out[n] = ((start - ends[i]) * longest + t - start) * n_labels + labels[t] // 2
                 n += 1
