@@ -112,7 +112,7 @@ class SegmentLabeler(StructuredEstimator):
         model, saved = restored(cls, head), head["input"]
         model.input_ = INPUTS[saved["kind"]].from_bundle(bundle.part("input", saved["header"]))
         if isinstance(model.input_, RowInput):
-            model.template = list(model.input_.features.templates)
+            model.template = model.input_.templates
         model.phrases_ = bundle.texts["phrases"]
         restore_weights(model, bundle.arrays, model._features(pack([], int(model.input_.n_features or 0)), []).dim)
         return model
