@@ -148,4 +148,21 @@ def test_a_template_file_names_a_vectors_file(tmp_path: Path) -> None:
     """JSON templates with `vec:FILE` are read as all others, whether the file is there or not."""
     given = [Template("w", ((0, 0),)), Template("v", ((0, -1, "vec:glove.txt"),))]
     write_templates(given, tmp_path / "t.json")
-    assert load_templates(tmp_path / "t.json") == given
+    plain, vector = load_templates(tmp_path / "t.json")
+    assert (plain, vector.atoms[0].transform) == (given[0], f"vec:{tmp_path / 'glove.txt'}")
+
+
+def test_paths_are_those_beside_the_template_file(tmp_path: Path) -> None:
+    """A JSON template file names vectors by paths from its own folder; then they go by their names; two of one name are refused."""
+    for folder, number in (("one", 1), ("two", 2)):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "v.txt").write_text(f"the {number} 0\n")
+    both = [Template(f"{folder}[{k}]", ((0, k, f"vec:{folder}/v.txt"),)) for folder in ("one", "two") for k in (0, 1)]
+    write_templates(both[:2], tmp_path / "t.json")
+    made = VectorTemplates(load_templates(tmp_path / "t.json"))
+    assert {template.atoms[0].transform for template in made.templates} == {"vec:v.txt"}
+    assert made.files["vec:v.txt"][1].tolist() == [[1.0, 0.0]]
+    assert VectorTemplates.from_bundle(made.to_bundle()).templates == made.templates
+    write_templates(both, tmp_path / "t.json")
+    with pytest.raises(ParameterError, match=r"one.v\.txt and .*two.v\.txt have one name; rename one of these files"):
+        VectorTemplates(load_templates(tmp_path / "t.json"))

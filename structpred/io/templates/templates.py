@@ -203,6 +203,9 @@ def with_resources(templates: Sequence[Template], folder: PathLike = "") -> list
             if held.setdefault(base, own).lines != own.lines:
                 raise ParameterError(f"templates: {held[base].path} and {own.path} have one name; rename one of these files")
             name, atoms[f"{kind}:{file}"] = name.replace(file, base), f"{kind}:{base}"
+        for how in atoms:
+            if how.startswith(VECTORS):
+                atoms[how] = VECTORS + os.path.join(folder, how.removeprefix(VECTORS))
         renamed = tuple(atom._replace(transform=atoms[atom.transform]) for atom in template.atoms)
         made.append(replace(template, name=name, atoms=renamed, resources=held))
     return made

@@ -8,6 +8,7 @@ A model file holds the vectors of all words, float32, so that it predicts withou
 
 from array import array
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,12 +39,17 @@ class VectorTemplates:
     """
 
     def __init__(self, templates: Sequence[Template], files: Mapping[str, Vectors] | None = None) -> None:
-        self.templates, self.files, self.names = list(templates), dict(files or {}), [template.name for template in templates]
+        self.templates, self.files, self.names = list[Template](), dict(files or {}), [template.name for template in templates]
+        paths = dict[str, str]()
         for template in templates:
             if len(template.atoms) != 1 or template.transition or template.at != "any":
                 raise ParameterError(f"template {template.name!r}: a vector stands alone, at every token, and not in transitions")
-            if (name := template.atoms[0].transform) not in self.files:
-                self.files[name] = read_vectors(name.removeprefix(VECTORS))
+            path = template.atoms[0].transform.removeprefix(VECTORS)
+            if paths.setdefault(base := Path(path).name, path) != path:
+                raise ParameterError(f"templates: {paths[base]} and {path} have one name; rename one of these files")
+            if (name := f"{VECTORS}{base}") not in self.files:
+                self.files[name] = read_vectors(path)
+            self.templates.append(replace(template, atoms=(template.atoms[0]._replace(transform=name),)))
 
     def split(self, sequences: Any) -> tuple[ColumnCorpus, list[Part]]:
         """The corpus; and for each template the vectors: of a word, else of it in lower case, else none."""
