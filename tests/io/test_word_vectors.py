@@ -153,7 +153,7 @@ def test_a_template_file_names_a_vectors_file(tmp_path: Path) -> None:
 
 
 def test_paths_are_those_beside_the_template_file(tmp_path: Path) -> None:
-    """A JSON template file names vectors by paths from its own folder; then they go by their names; two of one name are refused."""
+    """A JSON template file names vectors by paths from its own folder; then they go by names; two of one are refused."""
     for folder, number in (("one", 1), ("two", 2)):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "v.txt").write_text(f"the {number} 0\n")
