@@ -113,6 +113,7 @@ def test_all_that_a_labeler_says_goes_together(trainer: str) -> None:
     why = model.explain(alone)
     assert sum(c.value * c.weight for c in why.contributions) == pytest.approx(model.predict_kbest(alone, 1)[0][0][1], rel=1e-5)
     assert any(c.feature.startswith("said[0]=") for c in why.contributions)
+    assert model.n_iter_ == {"sgd": 3, "lbfgs": 5}[trainer]
     assert model.first_stage_.coding_ == model.coding_ == ("iobes", "iob2")
     if trainer == "lbfgs":
         assert any("|sure[0]=" in name for name in model.input_.feature_names())

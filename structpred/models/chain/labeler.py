@@ -75,7 +75,7 @@ class ChainLabeler(StructuredEstimator, ChainScores):
     stages : int
         2, for rows with a template: a second labeler also sees what a first one says of the token, its neighbours and the same
         word in the document: of a `ColumnCorpus`, in prediction, too, with -DOCSTART- lines, or from_rows(rows, groups=...); else
-        each sequence is one. It takes half of max_iter, the labelers of halves of the documents, which it learns from, a fifth.
+        each sequence is one. It takes half of the passes, labelers of halves of the documents a fifth; all if a pass is one step.
     fit_intercept : bool
         For arrays, sparse matrices and OCR words: a constant feature 1 at every token, the last one, regularised as the others
         are. Feature dicts and strings, templates, packed sequences and kernels are taken as they are: no intercept.
@@ -212,7 +212,8 @@ class ChainLabeler(StructuredEstimator, ChainScores):
 
     def _run_settings(self, dev: Callable[[Vector], float] | None) -> RunSettings:
         found = super()._run_settings(dev)
-        return replace(found, max_iter=-(-found.max_iter // 2)) if self._comes_last else found
+        half = self._comes_last and not self._trainer_and_surrogate()[0].bulk
+        return replace(found, max_iter=-(-found.max_iter // 2)) if half else found
 
     def _keep_plan(self, input_: Input, encoder: LabelEncoder, result: Result) -> None:
         """Set how sequences are read, their labels, and what training gave."""

@@ -59,9 +59,8 @@ class StagedInput(RowInput):
         if isinstance(sequences, PackedSequences):
             return super().transform(sequences)
         corpus = checked_corpus(sequences, self.templates)
-        return super().transform(
-            with_said(corpus, _width(self.templates), *said(self.first, self.first.input_.transform(corpus)))
-        )
+        found = said(self.first, self.first.input_.transform(corpus))
+        return super().transform(with_said(corpus, _width(self.templates), *found))
 
     def to_bundle(self) -> Bundle:
         """What reads the rows, and the first stage."""
@@ -166,8 +165,8 @@ def prepared(model: Any, X: Any, y: Any, dev: Any, given: dict[str, Any]) -> Seq
 
 def fitted(model: Any, data: Sequences, part: int = 0, **given: Any) -> Any:
     """A labeler with the settings of the model, of all sequences or, in a fifth of the passes, of those without a part."""
-    passes = model._passes_with(None) if model.max_iter is None else model.max_iter
-    labeler = replace(model, stages=1, **({"max_iter": -(-passes // 5), "patience": None} if part else {}))
+    passes, bulk = model.max_iter or model._passes_with(None), model._trainer_and_surrogate()[0].bulk
+    labeler = replace(model, stages=1, **({"max_iter": passes if bulk else -(-passes // 5), "patience": None} if part else {}))
     with stage_of(model, labeler, FIRST, 2 + (part > 0), part, FOLDS, first=not part):
         labeler.fit(data, None, **given)
     return labeler
