@@ -52,6 +52,7 @@ def test_events_lines_and_files_speak_of_both_stages(names: Path, shell: Shell) 
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent as POSIX systems do")
+@pytest.mark.usefixtures("hears_interrupts")
 @pytest.mark.parametrize("stop", [(2, 4), (3, 3), (1, 2)], ids=["first stage", "its second part", "second stage"])
 def test_ctrl_c_in_either_stage_goes_on_to_the_same_model(
     stop: tuple[int, int], names: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch

@@ -32,7 +32,7 @@ OTHERS = {
     ),
     "objects of other libraries": "BaseEstimator nodes feature has_annotation str2int lengths n_columns path",
     "what kinds of models and their inputs have, held by the classes of models": (
-        "function inner kernel offsets template templates"
+        "first function inner kernel offsets stages template templates"
     ),
     "obligatory, looked for to refuse what is not of the kind": "arrays costs dual_map exact tolerance",
     "of a loss of parts, in its protocol": "allowed_costs missed",
@@ -41,6 +41,7 @@ OTHERS = {
     "figures of an experiment": "cpu_seconds queries",
     "of a trainer that completes outputs: the one inside": "trainer",
     "of a state that keeps averages": "weights average",
+    "of a state with the sweep that found its best weights": "sweep",
     "of a hierarchy of labels": "names",
     "methods of a state, which trainers/states.py describes": "fault in_doubt without_room",
     "of a task, or of its compiled steps, which task/steps.py describes": (

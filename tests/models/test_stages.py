@@ -1,7 +1,6 @@
 """ChainLabeler(stages=2): a second labeler of what a first one says, which it learns from labelers of other documents."""
 
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -228,14 +227,6 @@ def test_pieces_shards_and_programs_have_one_stage(tmp_path: Path) -> None:
         tune(model, {"C": [0.1, 1.0]}, X, Y, cv=2)
     with pytest.raises(DataError, match="other documents say: expected 2 documents, got 1"):
         model.fit(ColumnCorpus.from_rows(X.sentences(), groups=[0] * len(X)), Y)
-
-
-@pytest.fixture
-def hears_interrupts() -> Iterator[None]:
-    """Ctrl-C is heard, also where the tests run in the background."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.usefixtures("hears_interrupts")
