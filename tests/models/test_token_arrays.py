@@ -55,7 +55,7 @@ def test_a_word_has_its_vector_or_that_in_lower_case_or_none(tmp_path: Path) -> 
 
 
 def test_a_model_file_needs_no_vectors_file(tmp_path: Path) -> None:
-    """Words that training did not see have their vectors without the file; fitting anew reads it, or says that it is gone."""
+    """Words that training did not see have their vectors without the file; so has a model that is fitted anew."""
     templates = vector_templates(tmp_path)
     model = ChainLabeler(template=templates, max_iter=5).fit(ROWS[:1], Y[:1])
     model.save(tmp_path / "m.spz")
@@ -64,8 +64,9 @@ def test_a_model_file_needs_no_vectors_file(tmp_path: Path) -> None:
     assert np.array_equal(loaded.input_.transform(ROWS).values, model.input_.transform(ROWS).values)
     assert len(loaded.input_.transform(ROWS).indices) > 4 * sum(map(len, SENTENCES))
     assert {t.name for t in loaded.template} == {t.name for t in templates}
+    assert np.array_equal(loaded.fit(ROWS[:1], Y[:1]).coef_, model.coef_)
     with pytest.raises(DataError, match=r"vectors.txt: there is no such file"):
-        loaded.fit(ROWS, Y)
+        ChainLabeler(template=templates).fit(ROWS, Y)
 
 
 def test_contributions_add_up() -> None:

@@ -106,8 +106,8 @@ class Template:
     sentence, or only the "first" or the "last". pad: where an offset lies outside the sentence, False leaves the
     feature out, True puts ``_B-1``, ``_B+1`` ... there (as CRF++ does). literals: the strings before, between and after
     the atoms, where they are not those that the name gives. transition: the feature is one of the step from the label before
-    to the token's own (a ``B`` line of CRF++): it has a weight for each pair of labels, not for each label. resources: the files
-    that its transforms name, once they are read, by name without folder.
+    to the token's own (a ``B`` line of CRF++): it has a weight for each pair of labels, not for each label. resources: what the
+    files hold that its transforms name, once they are read, by name without folder.
 
     Raises ParameterError for an unknown transform, a negative column, or literals that do not fit the atoms.
 
@@ -121,7 +121,7 @@ class Template:
     pad: bool = False
     literals: tuple[str, ...] | None = None
     transition: bool = False
-    resources: Mapping[str, Resource] = field(default_factory=dict, compare=False, repr=False)
+    resources: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "atoms", tuple(_atom(self.name, atom) for atom in self.atoms))
@@ -190,7 +190,7 @@ def with_resources(templates: Sequence[Template], folder: PathLike = "") -> list
 
     folder: that of relative paths. Raises DataError, naming file and line; ParameterError for files of one name, no templates.
     """
-    read, held, made = dict[str, Resource](), dict[str, Resource](), list[Template]()
+    read, held, made = dict[str, Resource](), dict[str, Any](), list[Template]()
     if not templates:
         raise ParameterError("expected at least one template, got none")
     for template in templates:
@@ -203,8 +203,10 @@ def with_resources(templates: Sequence[Template], folder: PathLike = "") -> list
             if held.setdefault(base, own).lines != own.lines:
                 raise ParameterError(f"templates: {held[base].path} and {own.path} have one name; rename one of these files")
             name, atoms[f"{kind}:{file}"] = name.replace(file, base), f"{kind}:{base}"
-        for how in atoms:
-            if how.startswith(VECTORS):
+        for how in [how for how in atoms if how.startswith(VECTORS)]:
+            if how in template.resources:
+                held[how] = template.resources[how]
+            else:
                 atoms[how] = VECTORS + os.path.join(folder, how.removeprefix(VECTORS))
         renamed = tuple(atom._replace(transform=atoms[atom.transform]) for atom in template.atoms)
         made.append(replace(template, name=name, atoms=renamed, resources=held))

@@ -44,12 +44,13 @@ class VectorTemplates:
         for template in templates:
             if len(template.atoms) != 1 or template.transition or template.at != "any":
                 raise ParameterError(f"template {template.name!r}: a vector stands alone, at every token, and not in transitions")
-            path = template.atoms[0].transform.removeprefix(VECTORS)
+            path = (given := template.atoms[0].transform).removeprefix(VECTORS)
             if paths.setdefault(base := Path(path).name, path) != path:
                 raise ParameterError(f"templates: {paths[base]} and {path} have one name; rename one of these files")
-            if (name := f"{VECTORS}{base}") not in self.files:
-                self.files[name] = read_vectors(path)
-            self.templates.append(replace(template, atoms=(template.atoms[0]._replace(transform=name),)))
+            held = self.files.get(name := f"{VECTORS}{base}") or template.resources.get(given) or read_vectors(path)
+            self.files[name], atom = held, template.atoms[0]._replace(transform=name)
+            # whoever has the templates can train again
+            self.templates.append(replace(template, atoms=(atom,), resources={name: held}))
 
     def split(self, sequences: Any) -> tuple[ColumnCorpus, list[Part]]:
         """The corpus; and for each template the vectors: of a word, else of it in lower case, else none."""
