@@ -360,8 +360,9 @@ def report(found: dict[str, dict[str, list[dict[str, Any]]]], quick: bool, n: in
                 elif algorithm == "lbfgs":
                     verdicts.append(verdict(f"{pair}, 5 times as fast", least >= 5.0, f"{least:.1f} times"))
                 if algorithm == "lbfgs":
-                    labels = (sides[one][0]["labels"] for one in (side, "CRFsuite lbfgs"))
-                    both = compare_systems(labels_of(corpora(name, n)[1]), *labels, METRICS[measure], n_resamples=2000)
+                    first, second = (sides[one][0]["labels"] for one in (side, "CRFsuite lbfgs"))
+                    gold = labels_of(corpora(name, n)[1])
+                    both = compare_systems(gold, first, second, METRICS[measure], n_resamples=2000)
                     shown = f"{gain:+.2f}; by resampling {100 * both.low:+.2f} to {100 * both.high:+.2f}, p {both.p_value:.3f}"
                     good, text = gain >= -within or both.p_value > 0.05, f"at most {within:g} points lower, or with p > .05"
                     verdicts.append(verdict(f"{pair}, {measure} {text}", good, shown))
