@@ -27,8 +27,8 @@ from typing import Any, NamedTuple
 from measure import HERE, Stopwatch, data_folder, in_child, machine, scratch_folder, table, verdict
 
 Rows = list[list[str]]
-#: C and passes of the recommended trainer, of {.3, 1, 3} x {15, 30}: in three folds of (9,000 sentences of) the training parts the
-#: best on addresses and names; .07 points behind the best on chunks, .2 on tags
+#: C and passes of the recommended trainer, of {.3, 1, 3} x {15, 30}: in three folds of the training parts, of which all but names
+#: were cut at 9,000 sentences, the best on addresses and names; .07 points behind the best on chunks, .2 on tags
 C, PASSES = 1.0, 30
 #: the largest difference of scores, in points, for which the same algorithm counts as as good: online learners take samples in
 #: another order on each side, and small parts of the data leave more to chance
