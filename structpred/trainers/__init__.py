@@ -14,11 +14,11 @@ leave_behind(
     {
         "structpred.trainers.blocks": ("arena", "corner_spaces", "dual_sets"),
         "structpred.trainers.online": ("function_weights:grouped_weights", "grouped_weights", "visits:updates"),
-        "structpred.trainers.planes": ("bundles", "master_qp"),
+        "structpred.trainers.planes": ("bundles", "cutting_planes", "master_qp"),
         "structpred.trainers.rows": ("column_ascent:label_ascent", "label_ascent"),
         "structpred.trainers.running": ("bounds", "checkpoints", "own_trainers:bounds", "progress", "stream"),
         "structpred.trainers.shards": ("rounds", "sharded:rounds"),
-        __name__: ("cutting_planes:one_slack", "inner:problem", "power_iteration:pragam", "tangents:lbfgs"),
+        __name__: ("inner:problem", "power_iteration:pragam", "tangents:lbfgs"),
         "structpred.models": ("pruning:groups",),
     },
 )

@@ -9,7 +9,7 @@ import numpy as np
 from structpred.core.sparse import SparseVector
 from structpred.core.types import Floats
 from structpred.trainers.blocks.arena import Arena
-from structpred.trainers.one_slack import CuttingPlanes, Sweep
+from structpred.trainers.planes.cutting_planes import CuttingPlanes, Sweep
 from structpred.trainers.problem import Problem
 from structpred.trainers.states import Values
 
