@@ -34,9 +34,7 @@ def split_dicts(sequences: Any, names: Sequence[str], widths: Sequence[int]) -> 
     for k, name in enumerate(names):
         arrays: list[Any] = [token.get(name) if isinstance(token, Mapping) else None for token in flat]
         width, values = widths[k] if widths else np.size(arrays[0]), np.empty((0, 0), np.float32)
-        fits = np.array(
-            [isinstance(own, np.ndarray) and own.shape == (width,) and own.dtype.kind in "fiub" for own in arrays], bool
-        )
+        fits = np.array([isinstance(x, np.ndarray) and x.shape == (width,) and x.dtype.kind in "fiub" for x in arrays], bool)
         if whole := bool(fits.all()):
             with np.errstate(over="ignore"):  # what does not fit into 32 bits becomes infinite
                 joined = np.concatenate((values.ravel(), *arrays), dtype=np.float32, casting="unsafe")

@@ -138,6 +138,10 @@ class Sharding(ABC):
         """The sharding that knows another estimator, trained on the same data, where one must be known before all else."""
         return self
 
+    def shared(self, model: Any) -> "Sharding":
+        """The sharding that goes to the shards, with what it is to read once for all of them."""
+        return self
+
     def own(self, plan: Any, data: Any) -> tuple[Any, Columns | None]:
         """The data of a shard in the weights that occur in it, and which these are; None: all weights of the model."""
         return data, None

@@ -1,5 +1,6 @@
 """Arrays beside strings on shards: one standardisation of all shards, models as those of all data, errors that name shards."""
 
+import pickle
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -13,11 +14,13 @@ from shard_sums import n_total, pieces, sharded, sums
 from structpred.distributed import Shards, fit
 from structpred.errors import DataError
 from structpred.export import export_predictor
+from structpred.io.templates import vectors as read
 from structpred.io.templates.templates import Template, load_templates
 from structpred.models import ChainLabeler
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
 
+READ = read.read_vectors
 RNG = np.random.default_rng(4)
 WORDS = [[f"w{RNG.integers(12)}" for _ in range(RNG.integers(2, 6))] for _ in range(24)]
 TAGS = [[f"T{int(word[1:]) % 3}" for word in words] for words in WORDS]
@@ -154,3 +157,23 @@ def test_a_model_of_shards_is_one_of_all_data(here: Any, trainer: str, tmp_path:
     finally:
         sys.path.remove(str(tmp_path))
         del sys.modules["light_shards"]
+
+
+@pytest.mark.parametrize("settings", [{"n_bits": 9}, {"min_count": 2}])
+def test_vectors_of_words_are_read_once(
+    here: Any, settings: dict[str, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file is read where the run begins, not by shards; the optimum is that of all data, and the model has the vectors."""
+    template, reads = vectors(tmp_path), list[str]()
+    path = tmp_path / "train.txt"
+    lines = ["\n".join(f"{' '.join(row)} {tag}" for row, tag in zip(*pair, strict=True)) for pair in zip(ROWS, TAGS, strict=True)]
+    path.write_text("\n\n".join(lines) + "\n")
+    monkeypatch.setattr(read, "read_vectors", lambda name: reads.append(name) or READ(name))
+    model = ChainLabeler("lbfgs", template=template, max_iter=60, tol=1e-4, **settings)
+    fit(model, Shards.of_file(path, 3), client=here)
+    assert reads == [f"{tmp_path}/words.txt"]
+    alone = ChainLabeler("lbfgs", template=template, max_iter=60, tol=1e-4, **settings).fit(ROWS, TAGS)
+    assert model.certificate_.primal == pytest.approx(alone.certificate_.primal, rel=1e-3)
+    np.testing.assert_allclose(model.emissions_[:6], alone.emissions_[:6], atol=0.02)
+    (tmp_path / "words.txt").unlink()
+    assert [p.tolist() for p in pickle.loads(pickle.dumps(model)).predict(ROWS)] == [p.tolist() for p in alone.predict(ROWS)]

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from copy import copy
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -18,7 +19,7 @@ from structpred.features.positions import PositionSequences
 from structpred.features.sequences import chain_groups
 from structpred.io.crfsuite import AttributeCorpus
 from structpred.io.templates.featurizer import CountedTemplates, TemplateFeaturizer, merged_templates
-from structpred.io.templates.templates import load_templates
+from structpred.io.templates.templates import Template, load_templates
 from structpred.models.base import as_floats, checked_sample_weight
 from structpred.models.chain.constraints import check_gold, fixed_scores, rules_inside
 from structpred.models.chain.inputs import Input, NumericInput, RowInput, TokenInput, choose_input, refuse_transitions
@@ -87,14 +88,24 @@ class ChainSharding(Sharding):
     On shards those of templates are hashed into 2**20 ids unless n_bits says otherwise; with min_count above 1 they have names.
     Feature dicts and strings have names unless n_bits is given. Names are counted in every shard, added up, and numbered in
     sorted order. Arrays beside strings have the mean and deviation of all shards.
+
+    templates: those of the model, with the vectors that they name; None: as its setting says.
     """
 
     weighs_tokens = True
 
+    def __init__(self, templates: Sequence[Template] | None = None) -> None:
+        self.templates = templates
+
+    def shared(self, model: Any) -> Sharding:
+        """With the vectors of words, which are read once, for all shards."""
+        input_ = _input_for(model, (), None)[0]
+        return ChainSharding(input_.templates) if isinstance(input_, RowInput) and input_.arrays.names else self
+
     def read(self, model: Any, X: Any, y: Any, *, whole: bool) -> Sequences:
         """The input, and all features where the data are whole."""
         if not whole:
-            return Sequences(*_input_for(model, X), y)
+            return Sequences(*_input_for(model, X, self.templates), y)
         resolve_loss(model.loss)  # what is wrong with it is said before features are made
         if isinstance(X, Sequences):
             return X
@@ -120,7 +131,7 @@ class ChainSharding(Sharding):
         coding = Counter(scan.coding for scan in scans).most_common(1)[0][0]
         seen = encoder_of_shards([scan.labels for scan in scans], classes, coding)
         warn_of_minus_one(seen.classes, model.missing)
-        return ChainPlan(_merged(scans, model), seen)
+        return ChainPlan(_merged(scans, model, self.templates), seen)
 
     def own(self, plan: ChainPlan, data: Sequences) -> tuple[Sequences, Columns]:
         """The features that occur in a shard."""
@@ -159,7 +170,9 @@ def encoder_of_shards(labels: Sequence[Sequence[Any]], classes: Sequence[Any] | 
     return LabelEncoder(seen.classes.tolist(), coding)
 
 
-def _input_for(model: Any, X: Any) -> tuple[Any, Any]:
+def _input_for(model: Any, X: Any, templates: Sequence[Template] | None) -> tuple[Any, Any]:
+    if templates is not None:
+        (model := copy(model)).template = templates
     refuse_transitions([] if model.template is None else load_templates(model.template), "shards")
     hashes = model.template is not None and model.n_bits is None and model.min_count == 1
     return choose_input(X, model.template, 1, DEFAULT_BITS) if hashes else tuple(model._input_for(X))
@@ -186,7 +199,7 @@ def _lengths(sequences: Any) -> npt.NDArray[np.int64]:
     return np.array([len(x) for x in sequences], dtype=np.int64) if found is None else found
 
 
-def _merged(scans: Sequence[ChainScan], model: Any) -> Input:
+def _merged(scans: Sequence[ChainScan], model: Any, templates: Sequence[Template] | None) -> Input:
     """How the features of all shards are made."""
     learnt, spreads = [scan.learnt for scan in scans], [scan.spreads for scan in scans if scan.spreads is not None]
     first, rows = learnt[0], scans[0].kind == RowInput.kind
@@ -196,7 +209,7 @@ def _merged(scans: Sequence[ChainScan], model: Any) -> Input:
                 raise DataError(f"shard {k}: expected {first.n_columns} feature columns as in shard 0, got {own.n_columns}")
         found: Input = first
         return found
-    arrays = _input_for(model, ())[0].arrays if rows else TokenArrays(list(spreads[0]))
+    arrays = _input_for(model, (), templates)[0].arrays if rows else TokenArrays(list(spreads[0]))
     arrays.learn(spreads)
     if isinstance(first, CountedTemplates):
         first = merged_templates(learnt, model.min_count)
