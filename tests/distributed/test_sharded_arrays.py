@@ -116,6 +116,7 @@ def third(k: int, change: Any = None, *, whole: bool = False) -> Any:
         ),
         (partial(third, 1, np.ones(2)), r"sample 2, position 1: feature 'v': .* 3 finite numbers, .*got ndarray \(2,\)"),
         (partial(third, 1, "a"), "sample 2, position 1: feature 'v': .* 3 finite numbers, .*got str"),
+        (partial(third, 1, "a", whole=True), "sample 0, position 0: feature 'v': .* 3 finite numbers, .*got str"),
         (
             partial(third, 1, np.ones(4), whole=True),
             r"sample 0, position 0: feature 'v': .* 3 finite numbers, as at all tokens, got ndarray \(4,\)",
