@@ -18,6 +18,7 @@ ROWS = {
     "io": "a I-X\nb I-X\nc O\n\nb I-X\nc O\n\n",
     "no phrases": "a DT\nb NN\nc O\n\nb NN\nc O\n\n",
     "another label too": "a B-X\nb I-X\nc O\n\nb B-X\nc MISC\n\n",
+    "few phrases": "a B-X\nb O\nc O\n\nb B-X\na I-X\nb O\nc O\n\n",
     "nothing": "a O\nb O\n\nb O\nc O\n\n",
 }
 
@@ -35,7 +36,7 @@ def model_of(here: Here, folder: Path, rows: str, *options: str) -> ChainLabeler
 @pytest.mark.parametrize("name", list(ROWS))
 @pytest.mark.filterwarnings("ignore::structpred.errors.NoUpdateWarning")
 def test_only_iob2_is_recoded(here: Here, tmp_path: Path, name: str) -> None:
-    """By default, and not where a file of signs names labels; --coding none, or a scheme, is what is said."""
+    """By default, where phrases cover most tokens and no file of signs names labels; --coding says otherwise."""
     assert model_of(here, tmp_path, ROWS[name]).coding_ == (("iobes", "iob2") if name == "iob2" else None)
     if name == "iob2":
         assert model_of(here, tmp_path, ROWS[name], "--coding", "none").coding_ is None

@@ -65,7 +65,7 @@ class Options(TrainingOptions):
     coding: str | None = option(
         "--coding", type=Choice(("none", "iob1", "iob2", "iobes", "auto")),
         help="The scheme of phrases inside MODEL, which answers in that of TRAIN; none: the same; auto: by folds of TRAIN. "
-        "Default: iobes where all labels mark phrases in IOB2, and there are no --signs.",
+        "Default: iobes for IOB2 where phrases cover most tokens, without --signs.",
     )  # fmt: skip
     stages: int = option(
         "--stages", type=click.IntRange(1, 2), default=1, show_default=True, metavar="N",

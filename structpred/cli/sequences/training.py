@@ -147,11 +147,15 @@ class Run(Training[Options]):
 
 
 def _coding(options: Options, labels: Sequence[Sequence[str]]) -> str | None:
-    """The scheme inside the model; where none is named IOBES, if all labels mark phrases in IOB2, and no file names labels."""
+    """The scheme inside the model; where none is named IOBES, if all labels mark phrases in IOB2, and no file names labels.
+
+    Where most tokens are in no phrase it has no clear gain: on names .2 points of F1 more in folds and .6 less on other documents.
+    """
     if options.coding is not None:
         return None if options.coding == "none" else options.coding
-    known = {label for row in labels for label in row} - {options.missing}
-    if options.signs is not None or not known - {"O"} or not marks_phrases(known) or own_scheme(labels) != "iob2":
+    counts = Counter(label for row in labels for label in row if label != options.missing)
+    dense = 2 * counts["O"] < counts.total() and marks_phrases(counts) and own_scheme(labels) == "iob2"
+    if options.signs is not None or not dense:
         return None
     log.info("labels of phrases are learned as IOBES and answered as in %s (--coding none: as they are)", options.data)
     return "iobes"
