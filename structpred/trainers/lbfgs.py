@@ -141,6 +141,7 @@ class LBFGS(Trainer):
     """
 
     name = "lbfgs"
+    least_passes = 100  # after ten iterations, 12 % fewer letters are right on handwriting
     requires = ()  # what the surrogate needs: the log loss marginals
     regulariser_requires = ("gradient",)
     surrogates = (LogLoss,)
