@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from structpred.core.types import Integers
+from structpred.core.types import Flags, Integers
 from structpred.errors import DataError
 from structpred.evaluation.chunks import counts_lines
 from structpred.evaluation.coding import sums, tallied
-from structpred.evaluation.trees import Flags, Forest, Parse, ParsingRules, check_trees, forest
+from structpred.evaluation.trees import Forest, Parse, ParsingRules, check_trees, forest
 from structpred.io.treebanks.treebank import Treebank
 from structpred.text.markup import Shown
 

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Oracle, Shape
-from structpred.core.types import Floats, Integers
+from structpred.core.types import ArrayLike, Floats, Integers
 from structpred.task.regret import Numbers, PartScores, Regrets, packed_labels, regrets, true_scores
 
 #: an output is best at the predicted scores if it lacks so little, relative to the largest of them
@@ -25,7 +24,7 @@ class TieRegrets(NamedTuple):
 
 def evaluate_regret(
     oracle: Oracle,
-    decisions: Sequence[npt.ArrayLike],
+    decisions: Sequence[ArrayLike],
     shapes: Sequence[Shape],
     *,
     costs: Numbers | None = None,

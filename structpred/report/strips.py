@@ -5,9 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from structpred.core.types import Floats
+from structpred.core.types import ArrayLike, Floats
 from structpred.errors import DataError
 from structpred.report import figures
 
@@ -17,7 +16,7 @@ _UNIT = 0.36  # inches a letter
 
 
 def word_strips(
-    images: Sequence[npt.ArrayLike],
+    images: Sequence[ArrayLike],
     gold: Sequence[Sequence[str]],
     predictions: Mapping[str, Sequence[Sequence[str]]],
     path: str | os.PathLike[str],

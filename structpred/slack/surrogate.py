@@ -4,11 +4,10 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.group_scales import Scale, scaled_dot
 from structpred.core.sparse import SparseVector
-from structpred.core.types import Floats
+from structpred.core.types import ArrayLike, Floats
 from structpred.core.weights import Vector
 from structpred.errors import MissingCapabilityError, ParameterError
 from structpred.runtime.settings import checked_whole
@@ -187,7 +186,7 @@ class SlackRescaling:
         """The constant of the linear piece: the loss."""
         return step.loss
 
-    def terms(self, task: TaskLike, w: Vector, rows: npt.ArrayLike, shares: npt.ArrayLike | None = None) -> Terms:
+    def terms(self, task: TaskLike, w: Vector, rows: ArrayLike, shares: ArrayLike | None = None) -> Terms:
         """The pieces that `term` gives for these rows, summed up with these shares (ones if not given)."""
         return summed((len(task), task.dim), rows, shares, lambda i: self.term(task, w, i), self.offset)
 

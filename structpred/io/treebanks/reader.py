@@ -8,9 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from structpred.core.types import Integers
+from structpred.core.types import Flags, Integers
 from structpred.errors import DataError, ParameterError
 from structpred.io.opening import Source, checked_encoding
 from structpred.io.text import check_mean
@@ -224,7 +223,7 @@ class _Words:
         return [head if (head := self._numbers.get(text, -1)) <= n else -1 for text in column]
 
 
-def _kept(data: bytes, firsts: Integers, bad: npt.NDArray[np.bool_], sentences: Integers) -> tuple[bytes, Integers]:
+def _kept(data: bytes, firsts: Integers, bad: Flags, sentences: Integers) -> tuple[bytes, Integers]:
     """The bytes without the bad runs of lines, and where in them the sentences end.
 
     firsts: the first line of each run. sentences: the run of each.
