@@ -138,12 +138,7 @@ class FastCalls:
 
 
 def check_oracle(
-    oracle: Oracle,
-    *,
-    shapes: Iterable[Shape] | None = None,
-    n_random: int = 20,
-    seed: int = 0,
-    max_calls: int | None = None,
+    oracle: Oracle, *, shapes: Iterable[Shape] | None = None, n_random: int = 20, seed: int = 0, max_calls: int | None = None
 ) -> OracleReport:
     """Check an oracle against its contract on small shapes.
 

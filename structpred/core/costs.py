@@ -101,16 +101,10 @@ class TaskCosts:
     """
 
     def __init__(
-        self,
-        loss: Cost | InstanceCosts,
-        oracle: Oracle,
-        labels: Sequence[Labels],
-        shapes: Sequence[Shape],
-        parts: Sequence[Integers],
-        n_parts: Sequence[int],
-        token_weights: Sequence[Floats] | None,
+        self, loss: Cost | InstanceCosts, oracle: Oracle, labels: Sequence[Labels], shapes: Sequence[Shape],
+        parts: Sequence[Integers], n_parts: Sequence[int], token_weights: Sequence[Floats] | None,
         given: Mapping[int, PartCosts] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         if not isinstance(loss, InstanceCosts) and (reason := missing_method(loss)) is not None:
             raise LossError(f"loss: {reason}")
         self._oracle, self._labels, self._shapes, self._token_weights = oracle, labels, shapes, token_weights

@@ -70,12 +70,7 @@ def evaluate_regret(
 
 
 def tie_regrets(
-    oracle: Oracle,
-    predicted: Numbers,
-    shapes: Sequence[Shape],
-    *,
-    costs: Numbers | None = None,
-    values: Numbers | None = None,
+    oracle: Oracle, predicted: Numbers, shapes: Sequence[Shape], *, costs: Numbers | None = None, values: Numbers | None = None
 ) -> TieRegrets:
     """The regret of the best and of the worst decision among those that are best at the predicted costs or values.
 

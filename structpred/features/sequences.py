@@ -54,14 +54,9 @@ class SequenceFeatures:
     """
 
     def __init__(
-        self,
-        data: PackedSequences,
-        n_labels: int,
-        *,
-        transitions: bool = True,
-        dtype: npt.DTypeLike = np.float32,
+        self, data: PackedSequences, n_labels: int, *, transitions: bool = True, dtype: npt.DTypeLike = np.float32,
         fixed: FixedScores | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         if n_labels < 1:
             raise ParameterError(f"n_labels must be at least 1, got {n_labels}")
         self.data, self.n_labels, self.transitions = data, n_labels, transitions

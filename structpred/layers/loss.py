@@ -174,18 +174,10 @@ class Loss(OfScores, ABC):
         """Values and gradient at full scores; what is given has been checked."""
 
     def __call__(
-        self,
-        batch: Scores,
-        theta: ArrayLike,
-        *,
-        gold: Gold | None = None,
-        true_scores: ArrayLike | None = None,
-        true_costs: ArrayLike | None = None,
-        costs: ArrayLike | None = None,
-        pool: Sequence[Sequence[Labels]] | None = None,
-        ids: Sequence[int] | Integers | None = None,
-        step: int = 0,
-    ) -> LossRecord:
+        self, batch: Scores, theta: ArrayLike, *, gold: Gold | None = None, true_scores: ArrayLike | None = None,
+        true_costs: ArrayLike | None = None, costs: ArrayLike | None = None, pool: Sequence[Sequence[Labels]] | None = None,
+        ids: Sequence[int] | Integers | None = None, step: int = 0,
+    ) -> LossRecord:  # fmt: skip
         """The loss of each instance of a batch.
 
         Parameters

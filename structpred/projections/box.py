@@ -22,12 +22,7 @@ class BoxPoint(NamedTuple):
 
 
 def project_onto_box(
-    point: ArrayLike,
-    lower: ArrayLike,
-    upper: ArrayLike,
-    normal: ArrayLike,
-    total: float,
-    metric: ArrayLike = 1.0,
+    point: ArrayLike, lower: ArrayLike, upper: ArrayLike, normal: ArrayLike, total: float, metric: ArrayLike = 1.0
 ) -> Floats:
     """min_a sum_i metric_i^2 (a_i - point_i)^2  subject to  lower <= a <= upper, <normal, a> = total.
 
@@ -40,14 +35,9 @@ def project_onto_box(
 
 
 def nearest_in_box(
-    point: ArrayLike,
-    lower: ArrayLike,
-    upper: ArrayLike,
-    normal: ArrayLike,
-    total: float,
-    metric: ArrayLike = 1.0,
+    point: ArrayLike, lower: ArrayLike, upper: ArrayLike, normal: ArrayLike, total: float, metric: ArrayLike = 1.0,
     start: float | None = None,
-) -> BoxPoint:
+) -> BoxPoint:  # fmt: skip
     """min_a sum_i metric_i^2 (a_i - point_i)^2  subject to  lower <= a <= upper, <normal, a> = total.
 
     point: (n,), n >= 1. lower, upper, normal, metric: (n,) or one number; bounds may be infinite, normals zero or negative.

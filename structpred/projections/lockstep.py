@@ -149,18 +149,10 @@ class HullPoints:
 
 
 def nearest_in_hulls(
-    oracle: Oracle,
-    points: ArrayLike,
-    offsets: ArrayLike,
-    shapes: Sequence[Shape],
-    *,
-    metric: ArrayLike | None = None,
-    tol: float = 1e-13,
-    max_iter: int = 10_000,
-    sets: ActiveSets | None = None,
-    ids: Sequence[Hashable] | None = None,
+    oracle: Oracle, points: ArrayLike, offsets: ArrayLike, shapes: Sequence[Shape], *, metric: ArrayLike | None = None,
+    tol: float = 1e-13, max_iter: int = 10_000, sets: ActiveSets | None = None, ids: Sequence[Hashable] | None = None,
     n_jobs: int | None = None,
-) -> HullPoints:
+) -> HullPoints:  # fmt: skip
     """max_mu points . mu - 1/2 sum_p metric_p mu_p^2 over the hull of all outputs, for each instance of a batch.
 
     With metric 1, the default, mu is the nearest point of the hull. Wolfe's method (1976) as in `nearest_in_hull`, for all

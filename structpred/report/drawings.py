@@ -27,14 +27,9 @@ class Curve(NamedTuple):
 
 
 def chart(
-    curves: Sequence[Curve],
-    below: str,
-    beside: str,
-    *,
-    log: bool = False,
-    mark: tuple[float, str] | None = None,
+    curves: Sequence[Curve], below: str, beside: str, *, log: bool = False, mark: tuple[float, str] | None = None,
     from_zero: bool = True,
-) -> Html:
+) -> Html:  # fmt: skip
     """Curves over common axes, 440 by 280 and as wide as there is room. log: y is logarithmic. mark: a dotted line at a height,
     with its name.
     """

@@ -40,13 +40,7 @@ class DualTable(NamedTuple):
 
     @staticmethod
     def of(
-        n: int,
-        target: ArrayLike,
-        *,
-        curvature: ArrayLike = 0.0,
-        low: ArrayLike,
-        high: ArrayLike,
-        entropy: ArrayLike = 0.0,
+        n: int, target: ArrayLike, *, curvature: ArrayLike = 0.0, low: ArrayLike, high: ArrayLike, entropy: ArrayLike = 0.0
     ) -> "DualTable":
         """For n samples, from arrays or from single numbers that hold for all of them.
 

@@ -115,15 +115,9 @@ class SlackRescaling:
     piecewise_linear = True
 
     def __init__(
-        self,
-        method: str = "auto",
-        *,
-        relaxed: bool = False,
-        rel: float = 0.0,
-        abs: float = 0.0,
-        max_queries: int | None = None,
-        cache_size: int = 0,
-    ) -> None:
+        self, method: str = "auto", *, relaxed: bool = False, rel: float = 0.0, abs: float = 0.0,
+        max_queries: int | None = None, cache_size: int = 0,
+    ) -> None:  # fmt: skip
         if method != "auto" and method not in METHODS:
             raise ParameterError(f"method: expected 'auto' or one of {', '.join(METHODS)}, got {method!r}")
         Goal(None, rel, abs, max_queries)

@@ -69,18 +69,10 @@ class CallbackTask:
     expensive = True
 
     def __init__(
-        self,
-        inputs: Sequence[Any],
-        outputs: Sequence[Any],
-        dim: int,
-        joint_feature: Callable[[Any, Any], Any],
-        loss: Callable[[Any, Any], float],
-        argmax: Callable[[Floats, Any, Any, float], Any],
-        *,
-        exact: bool = True,
-        sample_weight: npt.ArrayLike | None = None,
-        dtype: npt.DTypeLike = np.float64,
-    ) -> None:
+        self, inputs: Sequence[Any], outputs: Sequence[Any], dim: int, joint_feature: Callable[[Any, Any], Any],
+        loss: Callable[[Any, Any], float], argmax: Callable[[Floats, Any, Any, float], Any], *, exact: bool = True,
+        sample_weight: npt.ArrayLike | None = None, dtype: npt.DTypeLike = np.float64,
+    ) -> None:  # fmt: skip
         if len(inputs) != len(outputs):
             raise DataError(f"{len(inputs)} inputs but {len(outputs)} outputs: give one output for each input")
         if not len(inputs):

@@ -59,21 +59,10 @@ class PartialTask(Task):
     capabilities = frozenset({"parts", "missing"})
 
     def __init__(
-        self,
-        features: FeatureMap,
-        oracle: Oracle,
-        labels: Sequence[ArrayLike],
-        shapes: Sequence[Shape],
-        loss: Cost,
-        *,
-        allowed: FeatureMap,
-        rows: ArrayLike,
-        asks_costs: bool = True,
-        token_weights: Sequence[ArrayLike] | None = None,
-        sample_weight: ArrayLike | None = None,
-        compiled: bool = True,
-        n_jobs: int = 1,
-    ) -> None:
+        self, features: FeatureMap, oracle: Oracle, labels: Sequence[ArrayLike], shapes: Sequence[Shape], loss: Cost, *,
+        allowed: FeatureMap, rows: ArrayLike, asks_costs: bool = True, token_weights: Sequence[ArrayLike] | None = None,
+        sample_weight: ArrayLike | None = None, compiled: bool = True, n_jobs: int = 1,
+    ) -> None:  # fmt: skip
         self.rows, self._asks_costs = checked_rows(rows, len(shapes)), asks_costs
         of_rows, options = [shapes[i] for i in self.rows.tolist()], {"compiled": compiled, "n_jobs": n_jobs}
         inference = Inference(allowed, oracle, of_rows, **options)  # type: ignore[arg-type]

@@ -120,14 +120,9 @@ def gap_advice(error: float) -> str:
 
 
 def refuse_contradiction(
-    oracle: Oracle,
-    i: int,
-    scores: Scores,
-    truth: Integers,
-    found: Integers,
-    bound: float | None = None,
+    oracle: Oracle, i: int, scores: Scores, truth: Integers, found: Integers, bound: float | None = None,
     known: str = "the true output",
-) -> None:
+) -> None:  # fmt: skip
     """OracleError where the parts `found`, or `bound`, are said to be best at `scores`, but the parts `truth` score more.
 
     An inexact argmax without a bound says nothing of the kind. known: what messages call the output of the parts `truth`.

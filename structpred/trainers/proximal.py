@@ -101,14 +101,9 @@ class OnlineProximal(Trainer):
     nonconvex = True
 
     def __init__(
-        self,
-        *,
-        eta0: float = 1.0,
-        sigma: float | None = None,
-        radius: float | Literal["reach"] | None = None,
-        averaged: bool = False,
-        certificate: bool = True,
-    ) -> None:
+        self, *, eta0: float = 1.0, sigma: float | None = None, radius: float | Literal["reach"] | None = None,
+        averaged: bool = False, certificate: bool = True,
+    ) -> None:  # fmt: skip
         for name, value in (("eta0", eta0), ("sigma", sigma), ("radius", None if radius == "reach" else radius)):
             if value is not None and (isinstance(value, bool | str) or not (np.isfinite(value) and value > 0)):
                 raise ParameterError(f"{name} must be a positive number, got {value!r}")

@@ -24,14 +24,9 @@ _ODD = re.compile("[\0\r\udc80-\udcff]")
 
 
 def read_treebank(
-    source: Source,
-    format: TreebankFormat | None = None,
-    *,
-    on_error: OnError = "raise",
-    check_trees: bool = True,
-    missing_heads: bool = False,
-    encoding: str = "utf-8",
-) -> Treebank:
+    source: Source, format: TreebankFormat | None = None, *, on_error: OnError = "raise", check_trees: bool = True,
+    missing_heads: bool = False, encoding: str = "utf-8",
+) -> Treebank:  # fmt: skip
     """Read a treebank file: CoNLL-U, CoNLL-X, CoNLL-2008, CoNLL-2009 or a `TreebankFormat` of your own.
 
     source: a path, ``-`` for standard input, or a file opened in binary mode; gzip is unpacked. format: None detects it
@@ -56,14 +51,9 @@ def read_good_sentences(source: Source, format: TreebankFormat | None = None) ->
 
 
 def stream_treebank(
-    source: Source,
-    format: TreebankFormat | None = None,
-    *,
-    batch_size: int = 1000,
-    on_error: OnError = "raise",
-    check_trees: bool = True,
-    encoding: str = "utf-8",
-) -> Iterator[Treebank]:
+    source: Source, format: TreebankFormat | None = None, *, batch_size: int = 1000, on_error: OnError = "raise",
+    check_trees: bool = True, encoding: str = "utf-8",
+) -> Iterator[Treebank]:  # fmt: skip
     """Read a treebank in batches of `batch_size` sentences; only one batch is in memory. Otherwise as `read_treebank`.
 
     With ``on_error="skip"`` a batch is without its bad sentences, and may be empty. The batches written one after the
@@ -77,14 +67,9 @@ def stream_treebank(
 
 
 def _stream(
-    source: Source,
-    format: TreebankFormat | None,
-    batch_size: int | None,
-    on_error: OnError,
-    check_trees: bool,
-    missing_heads: bool,
-    encoding: str,
-) -> Iterator[Treebank]:
+    source: Source, format: TreebankFormat | None, batch_size: int | None, on_error: OnError, check_trees: bool,
+    missing_heads: bool, encoding: str,
+) -> Iterator[Treebank]:  # fmt: skip
     """The batches; batch_size None: all of the file is one."""
     kept, skipped = 0, 0
     first: tuple[Problem, ...] = ()

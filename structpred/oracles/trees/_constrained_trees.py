@@ -34,15 +34,9 @@ class _Cell(NamedTuple):
 
 
 def best_tree_within(
-    scores: Scores,
-    shape: Shape,
-    single_root: bool,
-    A: ArrayLike,
-    b: ArrayLike,
-    max_cells: int,
-    limit: float,
+    scores: Scores, shape: Shape, single_root: bool, A: ArrayLike, b: ArrayLike, max_cells: int, limit: float,
     solver_for: str | None,
-) -> Answer:
+) -> Answer:  # fmt: skip
     """The best tree of n tokens with A mu <= b and no forbidden arc.
 
     Branch and bound looks at `max_cells` cells at most. What is open then goes to CP-SAT, for `limit` of its deterministic time;
