@@ -48,23 +48,12 @@ class GraphFeatures(FeatureMap):
     """
 
     def __init__(
-        self,
-        graphs: Sequence[Shape],
-        rows: Any,
-        row_of: Sequence[npt.ArrayLike] | None = None,
-        node_type: Sequence[npt.ArrayLike] | None = None,
-        *,
-        edge_rows: Any = None,
-        edge_row_of: Sequence[npt.ArrayLike] | None = None,
-        edge_type: Sequence[npt.ArrayLike] | None = None,
-        edge_flipped: Sequence[npt.ArrayLike] | None = None,
-        n_node_types: int = 1,
-        n_edge_types: int = 1,
-        n_states: int,
-        symmetric: bool = False,
-        fixed: Sequence[Floats | None] | None = None,
-        dtype: npt.DTypeLike = np.float64,
-    ) -> None:
+        self, graphs: Sequence[Shape], rows: Any, row_of: Sequence[npt.ArrayLike] | None = None,
+        node_type: Sequence[npt.ArrayLike] | None = None, *, edge_rows: Any = None,
+        edge_row_of: Sequence[npt.ArrayLike] | None = None, edge_type: Sequence[npt.ArrayLike] | None = None,
+        edge_flipped: Sequence[npt.ArrayLike] | None = None, n_node_types: int = 1, n_edge_types: int = 1, n_states: int,
+        symmetric: bool = False, fixed: Sequence[Floats | None] | None = None, dtype: npt.DTypeLike = np.float64,
+    ) -> None:  # fmt: skip
         for name, value in (("n_node_types", n_node_types), ("n_edge_types", n_edge_types), ("n_states", n_states)):
             if value < 1:
                 raise ParameterError(f"{name} must be at least 1, got {value}")

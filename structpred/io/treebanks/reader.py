@@ -133,17 +133,10 @@ def _parse(
     raw, bounds = _kept(chunk.data, runs[:, 0], bad, np.array(sentences, np.int64))
     columns: dict[str, Any] = dict(zip((*Sentence._fields, "labels"), words.columns, strict=True))
     return Treebank(
-        **columns,
-        offsets=np.array(words.offsets, np.int64),
-        heads=np.array(words.heads, np.int64),
-        format=format,
-        path=source.name,
-        line_numbers=np.array(words.places, np.int64) + chunk.line,
-        raw=raw,
-        bounds=bounds,
-        bom=source.bom and chunk.line == 1,
-        skipped=tuple(skipped),
-    )
+        **columns, offsets=np.array(words.offsets, np.int64), heads=np.array(words.heads, np.int64), format=format,
+        path=source.name, line_numbers=np.array(words.places, np.int64) + chunk.line, raw=raw, bounds=bounds,
+        bom=source.bom and chunk.line == 1, skipped=tuple(skipped),
+    )  # fmt: skip
 
 
 def _lines(data: bytes) -> tuple[list[str], bool]:
