@@ -18,18 +18,18 @@ def lazy_names(package: str, packages: Sequence[str] = ()) -> tuple[Callable[[st
     >>> load("to_pandas").__module__, "to_pandas" in names()
     ('structpred.bridges.pandas', True)
     """
-    places = _imported_for_checkers(package)
 
     def load(name: str) -> Any:
-        if name in places:
-            return getattr(importlib.import_module(places[name]), name)
         if name in packages:
             return importlib.import_module(f"{package}.{name}")
-        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        if (module := _imported_for_checkers(package).get(name)) is None:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(importlib.import_module(module), name)
 
-    return load, lambda: sorted([*places, *packages])
+    return load, lambda: sorted([*_imported_for_checkers(package), *packages])
 
 
+@cache
 def _imported_for_checkers(package: str) -> dict[str, str]:
     """The module of each name under `if TYPE_CHECKING:` in the file of a package; a star stands for all of another package."""
     tree, found = ast.parse(pkgutil.get_data(package, "__init__.py") or b""), dict[str, str]()
