@@ -237,7 +237,7 @@ class _Run(NamedTuple):
                 rounds.end()  # workers need no memory for this stage, or none yet
                 self._replace(place=folder / other._stage).fit(other, how, _training_of(other, None), None, None)
 
-            sharding = sharding.prepared(model, further)
+            sharding = sharding.prepared(model, further).shared(model)
             agreed, plan, whole, facts, goal = self._begin(rounds, sharding, model, classes, plan, regulariser)
             if dev is not None:
                 score = sharding.dev_scorer(model, agreed, dev)

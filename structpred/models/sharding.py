@@ -102,8 +102,8 @@ class Sharding(ABC):
     """How an estimator is trained: what all its data must agree on, then the problem of each shard.
 
     `fit` is this over one shard, in this process. A cluster runs `scan` and `task` where the shards are. A scan, a plan and a
-    task pickle. A plan is small, unless it holds names of features, and does not depend on how the data are cut. What it decides
-    is decided here alone, for both.
+    task pickle. A plan is small, unless it holds names of features or vectors of words, and does not depend on how the data are
+    cut, but for last digits of scales. What it decides is decided here alone, for both.
     """
 
     #: whether the positions of a shard's samples may have weights
@@ -135,6 +135,10 @@ class Sharding(ABC):
 
     def prepared(self, model: Any, further: "Further") -> "Sharding":
         """The sharding that knows another estimator, trained on the same data, where one must be known before all else."""
+        return self
+
+    def shared(self, model: Any) -> "Sharding":
+        """The sharding that goes to the shards, with what it is to read once for all of them."""
         return self
 
     def own(self, plan: Any, data: Any) -> tuple[Any, Columns | None]:
