@@ -1,12 +1,13 @@
 """How well scores put positive samples before negative ones."""
 
 import numpy as np
+import numpy.typing as npt
 
-from structpred.core.types import ArrayLike, Flags, Floats
+from structpred.core.types import Floats
 from structpred.errors import DataError
 
 
-def roc_area(positive: ArrayLike, scores: ArrayLike) -> float:
+def roc_area(positive: npt.ArrayLike, scores: npt.ArrayLike) -> float:
     """The area under the ROC curve: how often a positive sample has a larger score than a negative one, ties counting half.
 
     Parameters
@@ -33,7 +34,7 @@ def roc_area(positive: ArrayLike, scores: ArrayLike) -> float:
     return float((ranks[truth].sum() - n * (n + 1) / 2.0) / (n * (len(truth) - n)))
 
 
-def break_even_point(positive: ArrayLike, scores: ArrayLike) -> float:
+def break_even_point(positive: npt.ArrayLike, scores: npt.ArrayLike) -> float:
     """The precision-recall break-even point: the precision, which then is the recall, of as many samples as are positive.
 
     These are the samples with the largest scores; of tied ones at the border each counts by its chance to be among them
@@ -54,7 +55,7 @@ def break_even_point(positive: ArrayLike, scores: ArrayLike) -> float:
     return float((truth[above].sum() + chance * truth[tied].sum()) / n)
 
 
-def _checked(positive: ArrayLike, scores: ArrayLike) -> tuple[Flags, Floats]:
+def _checked(positive: npt.ArrayLike, scores: npt.ArrayLike) -> tuple[npt.NDArray[np.bool_], Floats]:
     """Flags and scores of one length, both classes among them."""
     truth, values = np.asarray(positive), np.asarray(scores, dtype=np.float64)
     if truth.dtype != bool or truth.ndim != 1 or truth.shape != values.shape:
