@@ -178,13 +178,9 @@ def _percent(share: float | None) -> str:
 
 
 def evaluate_trees(
-    gold: Sequence[Parse],
-    predicted: Sequence[Parse],
-    *,
-    forms: Sequence[Sequence[str]],
-    upos: Sequence[Sequence[str]],
+    gold: Sequence[Parse], predicted: Sequence[Parse], *, forms: Sequence[Sequence[str]], upos: Sequence[Sequence[str]],
     rules: ParsingRules,
-) -> ParsingScores:
+) -> ParsingScores:  # fmt: skip
     """Compare predicted trees with the gold ones, word by word.
 
     gold, predicted: one tree per sentence. forms, upos: the words of each sentence and their universal tags. rules: one of

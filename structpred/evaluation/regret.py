@@ -23,13 +23,9 @@ class TieRegrets(NamedTuple):
 
 
 def evaluate_regret(
-    oracle: Oracle,
-    decisions: Sequence[ArrayLike],
-    shapes: Sequence[Shape],
-    *,
-    costs: Numbers | None = None,
+    oracle: Oracle, decisions: Sequence[ArrayLike], shapes: Sequence[Shape], *, costs: Numbers | None = None,
     values: Numbers | None = None,
-) -> Regrets:
+) -> Regrets:  # fmt: skip
     """The regret of each decision: by how much the best decision is better at the true costs or values.
 
     Parameters

@@ -47,14 +47,10 @@ class EnumeratedOracle(Oracle):
     label_grid: Callable[[Shape], tuple[int, int]]
 
     def __init__(
-        self,
-        outputs: Callable[[Shape], Iterable[ArrayLike]],
-        parts: Callable[[Labels, Shape], Integers],
-        n_parts: Callable[[Shape], int],
-        *,
-        example_shapes: Sequence[Shape],
+        self, outputs: Callable[[Shape], Iterable[ArrayLike]], parts: Callable[[Labels, Shape], Integers],
+        n_parts: Callable[[Shape], int], *, example_shapes: Sequence[Shape],
         label_grid: Callable[[Shape], tuple[int, int]] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._outputs, self._parts, self._n_parts = outputs, parts, n_parts
         self._example_shapes = list(example_shapes)
         self._tables: OrderedDict[Shape, Table] = OrderedDict()

@@ -99,13 +99,9 @@ def _check_mode(on_error: str) -> None:
 
 
 def _parse(
-    chunk: Chunk,
-    source: TreebankSource,
-    format: TreebankFormat,
-    on_error: OnError,
-    check_trees: bool,
+    chunk: Chunk, source: TreebankSource, format: TreebankFormat, on_error: OnError, check_trees: bool,
     missing_heads: bool = False,
-) -> Treebank:
+) -> Treebank:  # fmt: skip
     check_mean(chunk.data, f"{source.name}:{chunk.line}")
     lines, odd = _lines(chunk.data)
     filled = np.fromiter(map(bool, lines), np.bool_, len(lines))

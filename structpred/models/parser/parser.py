@@ -264,14 +264,10 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         return data, self._features(data, candidates=kept_heads(self.pruner_, data, rules, self.prune), fixed=rules), oracle
 
     def predict(
-        self,
-        X: Any,
-        *,
-        fixed: Sequence[Mapping[int, int] | None] | None = None,
-        forbidden: Sequence[Sequence[tuple[int, int]] | None] | None = None,
-        projective: bool | None = None,
+        self, X: Any, *, fixed: Sequence[Mapping[int, int] | None] | None = None,
+        forbidden: Sequence[Sequence[tuple[int, int]] | None] | None = None, projective: bool | None = None,
         single_root: bool | None = None,
-    ) -> list[Tree]:
+    ) -> list[Tree]:  # fmt: skip
         """The best tree of each sentence that satisfies the constraints, with relations where they were learnt.
 
         fixed: for each sentence None or {word: its head}; forbidden: None or pairs (head, word); words count from 1, head 0 is
