@@ -13,10 +13,9 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.result import Result
-from structpred.core.types import Integers
+from structpred.core.types import AnyArray, Integers
 from structpred.core.weights import Vector
 from structpred.errors import DataError, InfeasibleError, ParameterError
 from structpred.models.signs import Names
@@ -60,7 +59,7 @@ class Columns(NamedTuple):
         places = self.rows if whole.rows is None else np.searchsorted(whole.rows, self.rows)
         return IndexMap(places.astype(np.int64), self.width, self.tail, whole.dim)
 
-    def spread(self, w: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def spread(self, w: AnyArray) -> AnyArray:
         """The flat weights of the model that are `w` at these places, and zero at all others."""
         if self.rows is None:
             return w

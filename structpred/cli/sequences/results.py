@@ -290,17 +290,10 @@ def page(model: ChainLabeler, asked: Asked, about: "About") -> str:
         table = model.emissions_
         images = [(str(label), table[:, k].reshape(-1, 8)) for k, label in enumerate(model.classes_.tolist())]
     contents = Contents(
-        title=about.title,
-        facts=[*about.facts, ("labels", str(len(model.classes_)))],
-        stages=about.stages,
-        labels=[str(label) for label in model.classes_.tolist()],
-        transitions=edges,
-        start=start,
-        stop=stop,
-        templates=images,
-        weights=[Weights(str(entry.label), entry.positive, entry.negative) for entry in found.labels],
-        **about_data,
-    )
+        title=about.title, facts=[*about.facts, ("labels", str(len(model.classes_)))], stages=about.stages,
+        labels=[str(label) for label in model.classes_.tolist()], transitions=edges, start=start, stop=stop, templates=images,
+        weights=[Weights(str(entry.label), entry.positive, entry.negative) for entry in found.labels], **about_data,
+    )  # fmt: skip
     return page_of(contents)
 
 
