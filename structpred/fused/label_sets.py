@@ -15,6 +15,7 @@ import numpy.typing as npt
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Oracle, Shape
 from structpred.core.types import Floats, Integers
+from structpred.errors import DataError
 from structpred.features.graphs import GraphFeatures
 from structpred.oracles.fields._label_forest import forest_of
 from structpred.oracles.label_paths import LabelPaths
@@ -34,7 +35,7 @@ def layout_of(features: GraphFeatures, oracle: Oracle, shapes: Sequence[Shape]) 
     n_labels = len(first) if isinstance(oracle, LabelPaths) else first[0]
     independent = partial(ClosedBlocks, features, np.full(n_labels, -1, np.int64))
     if isinstance(oracle, LabelPaths):
-        paths = partial(PathBlocks, features, forest_of(first).parents)
+        paths = partial(PathBlocks, oracle, features, np.array(first))
         return Layout(paths, independent) if features.fixed.rows is None else None
     if (parents := _closing_parents(features, first)) is not None:
         return Layout(partial(ClosedBlocks, features, parents), independent)
@@ -59,13 +60,10 @@ def _closing_parents(features: GraphFeatures, shape: Shape) -> Integers | None:
         if child < 0 or parents[child] >= 0:
             return None
         parents[child] = i + j - child
-    for v in range(shape[0]):  # with one parent each, a circle is all that is left to rule out
-        at = v
-        for _ in range(shape[0]):
-            at = int(parents[at]) if at >= 0 else at
-        if at >= 0:
-            return None
-    return parents
+    try:
+        return forest_of(tuple(parents.tolist())).parents
+    except DataError:  # a circle
+        return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,16 +115,8 @@ class ForestBlocks:
     _kernels: "staticmethod[[], Any]"
 
     def __init__(self, features: GraphFeatures, parents: Integers, truth: Integers, costs: Floats, upper: Floats) -> None:
-        # the labels in depth-first order: each subtree is a run that begins with its top
-        children: list[list[int]] = [[] for _ in parents]
-        for v, p in enumerate(parents.tolist()):
-            if p >= 0:
-                children[p].append(v)
-        order, waiting = [], np.flatnonzero(parents < 0)[::-1].tolist()
-        while waiting:
-            order.append(v := waiting.pop())
-            waiting += children[v][::-1]
-        self.features, self.order = features, np.array(order, dtype=np.int64)
+        # each subtree is a run that begins with its top
+        self.features, self.order = features, np.array(forest_of(tuple(parents.tolist())).order)
         place = np.empty_like(self.order)
         place[self.order] = np.arange(len(place))
         above = parents[self.order]
@@ -186,25 +176,32 @@ class ClosedBlocks(ForestBlocks):
 
 
 class PathBlocks(ForestBlocks):
-    """Paths: a block is a point of the simplex over the leaves; pairwise steps."""
+    """Paths: a block is a point of a simplex over their ends, or of one for each tree; pairwise steps."""
 
     _kernels = staticmethod(later("structpred.fused._label_path_kernels"))
 
+    def __init__(self, oracle: LabelPaths, *more: Any) -> None:
+        self.oracle = oracle
+        super().__init__(*more)
+
     def _laid_out(self) -> tuple[Integers, ...]:
-        depths = np.zeros(len(self.parents), np.int64)
+        self.ends = self.oracle.ends(tuple(self.parents.tolist()))
+        above, depths = np.append(self.parents, -1), np.full(len(self.parents) + 1, -1)
         for v, parent in enumerate(self.parents.tolist()):
-            depths[v] = 0 if parent < 0 else depths[parent] + 1
-        return self.parents, depths, forest_of(tuple(self.parents.tolist())).leaves
+            depths[v] = depths[parent] + 1
+        return above, depths, self.ends.ends, np.array(self.ends.runs)
 
     def _marginals(self, nodes: Floats) -> Floats:
-        return nodes @ forest_of(tuple(self.parents.tolist())).paths
+        return nodes @ self.ends.paths
 
     def start(self) -> MarginalPoint:
-        """The leaf of the truth."""
-        leaves = self._forest[2]
-        size = len(leaves) * len(self.features)
-        check_fits(8 * size, f"{size:,} dual variables, one for each leaf of each sample,")
-        return self._start(self.aims.truth[:, leaves].astype(np.float64))
+        """The paths of the truth."""
+        size = len(self.ends.ends) * len(self.features)
+        check_fits(8 * size, f"{size:,} dual variables, one for each path of each sample,")
+        lengths, nodes = self.ends.lengths(self.aims.truth == 1), np.zeros((len(self.features), len(self.ends.ends)))
+        for first, last in self.ends.runs:
+            nodes[np.arange(len(nodes)), first + lengths[:, first:last].argmax(axis=1)] = 1.0
+        return self._start(nodes)
 
 
 class GraphBlocks:

@@ -11,6 +11,7 @@ from structpred.core.types import Floats, Integers
 from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import DataError, ParameterError
 from structpred.models.base import as_floats
+from structpred.models.fields.rules import RULES
 from structpred.oracles.mrf import graph_shape
 
 log = logging.getLogger("structpred.models")
@@ -141,13 +142,9 @@ def label_oracle(n_labels: int, edges: Integers) -> Oracle:
 
 
 def hierarchy_oracle(n_labels: int, edges: Integers, require: str | None) -> Oracle:
-    """An exact oracle for closed sets in training: LabelPaths for paths, TreeMRF for forests, enumeration up to 16 labels, else
-    CP-SAT.
-    """
-    if require == "path":
-        from structpred.oracles.label_paths import LabelPaths
-
-        return LabelPaths()
+    """An exact oracle for training: that of the rule, else TreeMRF for forests, enumeration up to 16 labels, else CP-SAT."""
+    if require is not None and RULES[require].trains:
+        return RULES[require].oracle()
     if (found := _exact(is_forest(n_labels, edges), n_labels <= ENUMERATED)) is not None:
         return found
     from structpred.oracles.cp_sat import CpSatMRF
