@@ -10,6 +10,7 @@ from structpred.core.oracle import Oracle, Shape
 from structpred.core.types import Floats, Integers
 from structpred.errors import DataError
 from structpred.features.graphs import GraphFeatures
+from structpred.oracles.fields._label_forest import forest_of
 from structpred.oracles.label_paths import LabelPaths
 from structpred.oracles.mrf import graph_of
 from structpred.oracles.mrf_enumeration import enumeration_plan
@@ -77,7 +78,7 @@ def _plan_of(oracle: Oracle) -> tuple[int, Callable[[Shape], tuple[Integers, Int
 
     if isinstance(oracle, LabelPaths):
         no_edges = np.empty((0, 2), np.int64)
-        return PATHS, lambda shape: (no_edges, np.concatenate((shape, oracle.ends(shape).ends)))
+        return PATHS, lambda shape: (no_edges, np.concatenate((shape, forest_of(shape).to[oracle.to].ends)))
     kind, plan = (TREE, tree_plan) if isinstance(oracle, TreeMRF) else (ENUMERATION, enumeration_plan)
     return kind, lambda shape: (graph_of(shape).edges, plan(shape).ravel())
 

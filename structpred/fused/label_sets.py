@@ -33,12 +33,12 @@ def layout_of(features: GraphFeatures, oracle: Oracle, shapes: Sequence[Shape]) 
     if "label_sets" not in features.capabilities or not all(shape is first or shape == first for shape in shapes):
         return None
     n_labels = len(first) if isinstance(oracle, LabelPaths) else first[0]
-    independent = partial(ClosedBlocks, features, np.full(n_labels, -1, np.int64))
+    independent = partial(ClosedBlocks, features, "label", np.full(n_labels, -1, np.int64))
     if isinstance(oracle, LabelPaths):
-        paths = partial(PathBlocks, oracle, features, np.array(first))
+        paths = partial(PathBlocks, features, oracle.to, np.array(first))
         return Layout(paths, independent) if features.fixed.rows is None else None
     if (parents := _closing_parents(features, first)) is not None:
-        return Layout(partial(ClosedBlocks, features, parents), independent)
+        return Layout(partial(ClosedBlocks, features, "label", parents), independent)
     graph = partial(GraphBlocks, features, first, isinstance(oracle, TreeMRF))
     return Layout(graph, independent) if features.edges.n_columns else None
 
@@ -114,15 +114,15 @@ class ForestBlocks:
 
     _kernels: "staticmethod[[], Any]"
 
-    def __init__(self, features: GraphFeatures, parents: Integers, truth: Integers, costs: Floats, upper: Floats) -> None:
+    def __init__(
+        self, features: GraphFeatures, to: str, parents: Integers, truth: Integers, costs: Floats, upper: Floats
+    ) -> None:
         # each subtree is a run that begins with its top
         self.features, self.order = features, np.array(forest_of(tuple(parents.tolist())).order)
-        place = np.empty_like(self.order)
-        place[self.order] = np.arange(len(place))
+        self.place, self.width = np.argsort(self.order), features.nodes.n_columns
         above = parents[self.order]
-        self.parents = np.where(above < 0, -1, place[above])
+        self.ends = forest_of(tuple(np.where(above < 0, -1, self.place[above]).tolist())).to[to]
         self._forest = self._laid_out()
-        self.place, self.width = place, features.nodes.n_columns
         self.aims = Aims.of(features, truth[:, self.order], costs[:, self.order], upper)
         self.work = 2 * len(features.nodes.indices) // max(len(features), 1) * len(parents) + 16 * len(parents)
 
@@ -168,11 +168,8 @@ class ClosedBlocks(ForestBlocks):
         return self._start(self.aims.truth.astype(np.float64))
 
     def _laid_out(self) -> tuple[Integers, ...]:
-        sizes = np.ones(len(self.parents), np.int64)
-        for v in range(len(sizes) - 1, -1, -1):
-            if self.parents[v] >= 0:
-                sizes[self.parents[v]] += sizes[v]
-        return self.parents, sizes
+        n = len(self.order)
+        return self.ends.parents, np.bincount(self.ends.ladders.ravel(), minlength=n + 1)[:n]
 
 
 class PathBlocks(ForestBlocks):
@@ -180,14 +177,9 @@ class PathBlocks(ForestBlocks):
 
     _kernels = staticmethod(later("structpred.fused._label_path_kernels"))
 
-    def __init__(self, oracle: LabelPaths, *more: Any) -> None:
-        self.oracle = oracle
-        super().__init__(*more)
-
     def _laid_out(self) -> tuple[Integers, ...]:
-        self.ends = self.oracle.ends(tuple(self.parents.tolist()))
-        above, depths = np.append(self.parents, -1), np.full(len(self.parents) + 1, -1)
-        for v, parent in enumerate(self.parents.tolist()):
+        above, depths = np.append(self.ends.parents, -1), np.full(len(self.order) + 1, -1)
+        for v, parent in enumerate(self.ends.parents.tolist()):
             depths[v] = depths[parent] + 1
         return above, depths, self.ends.ends, np.array(self.ends.runs)
 

@@ -21,8 +21,6 @@ class LabelPaths(ForestOracle):
 
     >>> LabelPaths().argmax(np.array([0.0, 1.0, 0.0, -3.0, 0.0, -2.0]), (-1, 0, 0)).tolist()
     [1, 0, 1]
-    >>> LabelPaths("label").argmax(np.array([0.0, 1.0, 0.0, -3.0, 0.0, -2.0]), (-1, 0, 0)).tolist()
-    [1, 0, 0]
     """
 
     def __init__(self, to: str = "leaf") -> None:
@@ -30,13 +28,9 @@ class LabelPaths(ForestOracle):
         if to == "tree":  # the paths of several trees are too many to look at
             self.argmax_product = None  # type: ignore[assignment, method-assign]
 
-    def ends(self, shape: Shape) -> PathEnds:
-        """Where paths may end, and of which ends an output has one each."""
-        return forest_of(shape).to[self.to]
-
-    def _best(self, gains: Gains, forest: LabelForest) -> tuple[Labels, Truths]:
-        labels, feasible, ends = np.empty(gains.gains.shape, np.int64), np.empty(len(gains.gains), np.bool_), forest.to[self.to]
-        _kernels().best_paths(gains.gains, gains.must, forest.parents, ends.ends, labels, feasible)
+    def _best(self, scores: Floats, forest: LabelForest) -> tuple[Labels, Truths]:
+        labels, feasible = np.empty((len(scores), len(forest.parents)), np.int64), np.empty(len(scores), np.bool_)
+        _kernels().best_paths(scores, forest.parents, forest.to[self.to].ends, labels, feasible)
         return labels, feasible
 
     def allowed(self, rows: Labels, forest: LabelForest) -> Truths:
@@ -47,8 +41,8 @@ class LabelPaths(ForestOracle):
 
     def argmax_product(self, scores: Scores, costs: Floats, offsets: Sequence[float] | Floats, shape: Shape) -> Labels:
         """The path with the largest max(0, offsets[0] + scores . mu) * (offsets[1] + costs . mu), by looking at all of them."""
-        ends, (first, second) = self.ends(shape), offsets
-        tables = [Gains(checked_scores(given, self.n_parts(shape), shape).reshape(1, -1, 2)) for given in (scores, costs)]
+        ends, (first, second) = forest_of(shape).to[self.to], offsets
+        tables = [Gains(checked_scores(given, self.n_parts(shape), shape)[None]) for given in (scores, costs)]
         values, fees = ((gains.base + path_sums(gains, ends))[0] for gains in tables)
         if not (allowed := np.isfinite(values)).any():
             raise InfeasibleError("every output uses a forbidden part (a score of -1e30)")
@@ -58,8 +52,8 @@ class LabelPaths(ForestOracle):
 
     def marginals(self, scores: Scores, shape: Shape) -> tuple[float, Floats]:
         """(log of the sum of exp(score) over all outputs, expected part counts)."""
-        flat, ends = checked_scores(scores, self.n_parts(shape), shape), self.ends(shape)
-        gains = Gains(flat.reshape(1, -1, 2))
+        flat, ends = checked_scores(scores, self.n_parts(shape), shape), forest_of(shape).to[self.to]
+        gains = Gains(flat[None])
         sums, log_z, on = path_sums(gains, ends)[0], gains.base[0], np.zeros(len(ends.parents))
         for first, last in ends.runs:
             if (top := sums[first:last].max()) == -np.inf:

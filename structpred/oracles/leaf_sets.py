@@ -14,8 +14,8 @@ class LeafSets(ForestOracle):
     [1, 0, 1]
     """
 
-    def _best(self, gains: Gains, forest: LabelForest) -> tuple[Labels, Truths]:
-        parents, ends = forest.parents.tolist(), forest.to["leaf"]
+    def _best(self, scores: Floats, forest: LabelForest) -> tuple[Labels, Truths]:
+        gains, parents, ends = Gains(scores), forest.parents.tolist(), forest.to["leaf"]
         return best_with_leaf(gains.gains, gains.must, parents, forest.order, ends.ladders, ends.paths)
 
     def allowed(self, rows: Labels, forest: LabelForest) -> Truths:

@@ -177,7 +177,7 @@ class Examples(NamedTuple):
     Y: Integers
     names: list[str] | None
     feature_names: list[str] | None
-    hierarchy: LabelHierarchy | None = None
+    hierarchy: Any = None
 
 
 class LabelScan(NamedTuple):
@@ -260,7 +260,6 @@ class HierarchySharding(LabelSharding):
 
     def _labels(self, model: Any, data: Examples) -> tuple[LabelHierarchy, Against]:
         """The hierarchy, and the rows against its rules."""
-        assert data.hierarchy is not None
         return data.hierarchy, rows_against(model, data.hierarchy, data.Y)
 
     def _field(self, model: Any, scans: Sequence[LabelScan]) -> LabelField:

@@ -64,8 +64,8 @@ def _of_tree(oracle: TreeMRF, theta: Floats, shape: Shape) -> Floats:
 
 
 def _of_paths(oracle: LabelPaths, theta: Floats, shape: Shape) -> Floats:
-    ends, out = oracle.ends(shape), np.empty((len(theta), len(shape)))
-    sums = path_sums(Gains(theta.reshape(len(theta), -1, 2)), ends)
+    ends, out = forest_of(shape).to[oracle.to], np.empty((len(theta), len(shape)))
+    sums = path_sums(Gains(theta), ends)
     for first, last in ends.runs:  # labels in depth-first order: the ends below one follow each other
         labels = ends.ends[first + 1 : last] if oracle.to == "tree" else forest_of(shape).to["label"].ends
         paths, none = ends.paths[first:last], np.full((len(theta), 1), -np.inf)
@@ -80,7 +80,7 @@ def _of_paths(oracle: LabelPaths, theta: Floats, shape: Shape) -> Floats:
 def _of_leaf_sets(oracle: LeafSets, theta: Floats, shape: Shape) -> Floats:
     forest = forest_of(shape)
     best, worst = np.zeros((len(theta), len(shape) + 1)), np.full((len(theta), len(shape) + 1), -np.inf)
-    best[:, :-1] = Gains(theta.reshape(len(theta), -1, 2)).gains  # of a subtree whose top is on; the last one is above all roots
+    best[:, :-1] = Gains(theta).gains  # of a subtree whose top is on; the last one is above all roots
     low, leaf, second, other, off, path = best.copy(), worst, worst.copy(), worst.copy(), worst.copy(), np.zeros_like(best)
     leaf[:, forest.leaves] = 0.0  # what it takes to have a leaf below; below the second best child; and elsewhere
     for v in reversed(forest.order):

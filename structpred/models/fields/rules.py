@@ -65,10 +65,9 @@ def rows_against(model: Any, hierarchy: LabelHierarchy, Y: Integers) -> Against:
 def tightest(shards: Sequence[Against]) -> str | None:
     """The first rule that all rows keep; the log says which, and what stands against the stricter ones."""
     for name in shards[0]:
-        faults = [(one[name][0], f"shard {k}, {one[name][1]}" if k else one[name][1]) for k, one in enumerate(shards)]
-        if not (n := sum(n for n, _ in faults)):
+        if not (n := sum(one[name][0] for one in shards)):
             log.info("outputs are %s (require=%r)", RULES[name].words, name)
             return name
-        first = next(first for n, first in faults if n)
+        first = next(f"shard {k}, " * (k > 0) + one[name][1] for k, one in enumerate(shards) if one[name][0])
         log.info("not require=%r, %s: against it %s rows, first %s", name, RULES[name].words, f"{n:,}", first)
     return None

@@ -101,14 +101,14 @@ def forest_of(shape: Shape) -> LabelForest:
 
 
 class Gains:
-    """What labels gain by being on, for many instances: scores[:, v, a] of label v in state a.
+    """What labels gain by being on, for many instances, rows of part scores.
 
     gains: (B, n), on less off; the score on where off is forbidden, -inf where on is. base: the sum of all that are off, but for
     the forbidden. must: off is forbidden. So no forbidden part is ever added or taken away.
     """
 
     def __init__(self, scores: Floats) -> None:
-        off, on = scores[:, :, 0], scores[:, :, 1]
+        off, on = scores[:, ::2], scores[:, 1::2]
         self.must = off <= 0.5 * FORBIDDEN
         kept = np.where(self.must, 0.0, off)
         self.base, self.gains = kept.sum(axis=1), np.where(on <= 0.5 * FORBIDDEN, -np.inf, on) - kept
@@ -122,8 +122,8 @@ class ForestOracle(Oracle):
     """
 
     @abstractmethod
-    def _best(self, gains: Gains, forest: LabelForest) -> tuple[Labels, Truths]:
-        """The best output of each instance, (B, n), and whether there is one."""
+    def _best(self, scores: Floats, forest: LabelForest) -> tuple[Labels, Truths]:
+        """The best output of each instance, (B, n), at scores (B, 2 n), and whether there is one."""
 
     @abstractmethod
     def allowed(self, rows: Labels, forest: LabelForest) -> Truths:
@@ -147,7 +147,7 @@ class ForestOracle(Oracle):
         return np.concatenate(found), offsets // 2
 
     def _rows(self, flat: Scores, shape: Shape, n: int, first: int) -> Labels:
-        labels, feasible = self._best(Gains(flat.reshape(n, -1, 2)), forest_of(shape))
+        labels, feasible = self._best(flat.reshape(n, -1), forest_of(shape))
         if not feasible.all():
             i = first + int(np.argmin(feasible))
             raise InfeasibleError(f"instance {i}: every output uses a forbidden part (a score of -1e30)")

@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""The best path in a forest of labels, compiled. gains and must are those of `Gains`; labels is the output."""
+"""The best paths in a forest of labels, compiled. Scores are of labels that are off and on; labels is the output."""
 
 import numpy as np
 
@@ -9,50 +9,38 @@ from structpred.runtime.jit import njit
 
 
 @njit(cache=True, nogil=True)
-def best_path(gains, must, parents, ends, labels):
-    """Of each run of `PathEnds` the path that gains most, the first of equal ones; returns whether none of them is forbidden."""
+def best_path(scores, parents, ends, labels):
+    """Of each run of `PathEnds` the path that gains most, as `Gains` says, the first of equal ones; returns a status."""
     n = labels.shape[0]
-    left = must.sum()
+    left = 0  # labels that must be on
+    for v in range(n):
+        left += scores[2 * v] <= 0.5 * FORBIDDEN
     labels[:] = 0
     best, most, found = -np.inf, -1, -1
     for k in range(ends.shape[0] + 1):
         if k == ends.shape[0] or (k > 0 and ends[k] == n):
             if found < 0:
-                return False
+                return NOTHING_LEFT
             while 0 <= found < n:
                 labels[found] = 1
                 found = parents[found]
             left -= most
             best, most, found = -np.inf, -1, -1
         if k < ends.shape[0]:
-            total = 0.0
-            seen = 0
-            v = ends[k]
+            total, seen, v = 0.0, 0, ends[k]
             while 0 <= v < n:
-                total += gains[v]
-                seen += must[v]
+                off, on = scores[2 * v], scores[2 * v + 1]
+                must = off <= 0.5 * FORBIDDEN
+                total += (-np.inf if on <= 0.5 * FORBIDDEN else on) - (0.0 if must else off)
+                seen += must
                 v = parents[v]
             if total > -np.inf and (seen > most or (seen == most and total > best)):
                 best, most, found = total, seen, ends[k]
-    return left == 0
+    return OK if left == 0 else NOTHING_LEFT
 
 
 @njit(cache=True, nogil=True)
-def best_paths(gains, must, parents, ends, labels, feasible):
+def best_paths(scores, parents, ends, labels, feasible):
     """`best_path` for each row."""
     for i in range(feasible.shape[0]):
-        feasible[i] = best_path(gains[i], must[i], parents, ends, labels[i])
-
-
-@njit(cache=True, nogil=True)
-def best_path_at(scores, parents, ends, labels):
-    """The best path at these scores of labels that are off and on; returns a status. Gains are reckoned as `Gains` does."""
-    n = labels.shape[0]
-    gains = np.empty(n)
-    must = np.empty(n, np.bool_)
-    for v in range(n):
-        off = scores[2 * v]
-        on = scores[2 * v + 1]
-        must[v] = off <= 0.5 * FORBIDDEN
-        gains[v] = (-np.inf if on <= 0.5 * FORBIDDEN else on) - (0.0 if must[v] else off)
-    return OK if best_path(gains, must, parents, ends, labels) else NOTHING_LEFT
+        feasible[i] = best_path(scores[i], parents, ends, labels[i]) == OK
