@@ -75,17 +75,13 @@ def sweep(rows, forest, aims, table, nodes, visits, gaps, losses):
         masses, curvature = nodes[i], 2.0 * upper[i] * squares[i]
         slopes_of(indptr, indices, values, table, truth, costs, i, slopes)
         path_sums(parents, slopes, sums)
-        own = 0.0
-        for v in range(n):
-            own += slopes[v] * truth[i, v]
         change[:] = 0.0
-        gap, best = 0.0, 0.0
+        gap, loss = 0.0, -(slopes * truth[i]).sum()
         for first, last in runs:  # of trees, which do not touch each other
             top, low = extremes(leaves, masses, sums, first, last)
             high = sums[leaves[top]]
-            best += high
-            for k in range(first, last):
-                gap += masses[k] * (high - sums[leaves[k]])
+            loss += high
+            gap += (masses[first:last] * (high - sums[leaves[first:last]])).sum()
             for _ in range(STEPS):
                 gain = sums[leaves[top]] - sums[leaves[low]]
                 if not gain > TINY * (abs(sums[leaves[top]]) + abs(sums[leaves[low]])):
@@ -100,7 +96,7 @@ def sweep(rows, forest, aims, table, nodes, visits, gaps, losses):
                 shift(parents, depths, leaves[low], above, -step, curvature, change, slopes)
                 path_sums(parents, slopes, sums)
                 top, low = extremes(leaves, masses, sums, first, last)
-        gaps[i], losses[i] = max(gap, 0.0), max(best - own, 0.0)
+        gaps[i], losses[i] = max(gap, 0.0), max(loss, 0.0)
         changed += move_labels(indptr, indices, values, i, upper[i], change, zeros, picks, amounts, table) > 0
     return changed
 
@@ -116,12 +112,7 @@ def values_of(rows, forest, aims, table, out):
     for i in range(out.shape[0]):
         slopes_of(indptr, indices, values, table, truth, costs, i, slopes)
         path_sums(parents, slopes, sums)
-        loss = 0.0
-        for v in range(n):
-            loss -= slopes[v] * truth[i, v]
+        loss = -(slopes * truth[i]).sum()
         for first, last in runs:
-            best = sums[leaves[first]]
-            for k in range(first, last):
-                best = max(best, sums[leaves[k]])
-            loss += best
+            loss += sums[leaves[first:last]].max()
         out[i] = max(loss, 0.0)

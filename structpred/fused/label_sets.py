@@ -168,8 +168,7 @@ class ClosedBlocks(ForestBlocks):
         return self._start(self.aims.truth.astype(np.float64))
 
     def _laid_out(self) -> tuple[Integers, ...]:
-        n = len(self.order)
-        return self.ends.parents, np.bincount(self.ends.ladders.ravel(), minlength=n + 1)[:n]
+        return self.ends.parents, np.bincount(self.ends.ladders.ravel(), minlength=len(self.order) + 1)[:-1]
 
 
 class PathBlocks(ForestBlocks):

@@ -47,13 +47,11 @@ class LabelPaths(ForestOracle):
         if not (allowed := np.isfinite(values)).any():
             raise InfeasibleError("every output uses a forbidden part (a score of -1e30)")
         products = np.where(allowed, np.maximum(first + values, 0.0) * (second + fees), -np.inf)
-        best: Labels = ends.paths[int(products.argmax())].copy()
-        return best
+        return np.array(ends.paths[int(products.argmax())])
 
     def marginals(self, scores: Scores, shape: Shape) -> tuple[float, Floats]:
         """(log of the sum of exp(score) over all outputs, expected part counts)."""
-        flat, ends = checked_scores(scores, self.n_parts(shape), shape), forest_of(shape).to[self.to]
-        gains = Gains(flat[None])
+        gains, ends = Gains(checked_scores(scores, self.n_parts(shape), shape)[None]), forest_of(shape).to[self.to]
         sums, log_z, on = path_sums(gains, ends)[0], gains.base[0], np.zeros(len(ends.parents))
         for first, last in ends.runs:
             if (top := sums[first:last].max()) == -np.inf:

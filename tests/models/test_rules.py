@@ -8,7 +8,9 @@ import pytest
 from test_hierarchical import outputs_that, scores_of
 
 from structpred.data.hierarchy import LabelHierarchy
-from structpred.models import HierarchicalMultiLabel, load
+from structpred.models import HierarchicalMultiLabel, MultiLabelMRF, load
+from structpred.models.fields.rules import RULES
+from structpred.oracles.tree_mrf import TreeMRF
 
 #: two trees, and one whose labels have other numbers than their places
 FOREST = LabelHierarchy.from_parents([-1, 0, 0, 1, 1, 2, 2, -1, 7, 7, 8, 8, 9])
@@ -122,3 +124,26 @@ def test_files_keep_the_rule_that_was_found(per_row: str, need: str, tmp_path: A
     X, Y = rows_of(FOREST, per_row)
     HierarchicalMultiLabel(max_iter=2, hierarchy=FOREST).fit(X, Y).save(tmp_path / "m.spz")
     assert load(tmp_path / "m.spz").require == load(tmp_path / "m.spz").require_ == need
+
+
+def test_the_shell_knows_all_rules() -> None:
+    """The choices of --require are the rules, in their order."""
+    from structpred.cli.kinds.label_sets import LabelSets
+
+    option = next(option for option in LabelSets.options["train"] if option.name == "require")
+    assert tuple(option.type.choices) == ("auto", *RULES, "none")
+
+
+@pytest.mark.parametrize("edges", ["complete", "tree", [(0, 3), (2, 4)], []], ids=str)
+def test_scores_of_labels_on_graphs_are_those_of_all_outputs(edges: Any) -> None:
+    """By a pass up and one down where the graph has no cycle, by an inference for each label elsewhere; none for no rows."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(30, 4)), rng.integers(0, 2, (30, 6))
+    outputs = np.array(list(np.ndindex(*[2] * 6)))
+    for oracle in (None, TreeMRF()) if edges != "complete" else (None,):
+        model = MultiLabelMRF(C=1.0, max_iter=5, edges=edges, oracle=oracle).fit(X, Y)
+        scores = np.array([scores_of(model, x, outputs) for x in X[:8]])
+        on = [[s[outputs[:, k] == 1].max() - s[outputs[:, k] == 0].max() for k in range(6)] for s in scores]
+        np.testing.assert_allclose(model.predict_scores(X[:8]), on, atol=1e-9)
+        assert ((model.predict_scores(X) > 0) == model.predict(X)).all()
+        assert model.predict_scores(X[:0]).shape == model.predict(X[:0]).shape == (0, 6)

@@ -177,7 +177,7 @@ class Examples(NamedTuple):
     Y: Integers
     names: list[str] | None
     feature_names: list[str] | None
-    hierarchy: Any = None
+    hierarchy: LabelHierarchy | None = None
 
 
 class LabelScan(NamedTuple):
@@ -216,8 +216,7 @@ class LabelSharding(FieldSharding):
         return LabelScan(data.rows.shape[1], listed, data.feature_names, spread, labels)
 
     def _labels(self, model: Any, data: Examples) -> Any:
-        counted = isinstance(model.edges, int | np.integer) or (isinstance(model.edges, str) and model.edges == "tree")
-        return LabelCounts.of(np.maximum(data.Y if counted else data.Y[:1], 0))  # else only their number is asked for
+        return LabelCounts.of(np.maximum(data.Y, 0))
 
     def plan(self, model: Any, scans: Sequence[LabelScan], classes: Sequence[Any] | None) -> FieldPlan:
         """One field for all shards."""
@@ -260,6 +259,7 @@ class HierarchySharding(LabelSharding):
 
     def _labels(self, model: Any, data: Examples) -> tuple[LabelHierarchy, Against]:
         """The hierarchy, and the rows against its rules."""
+        assert data.hierarchy is not None
         return data.hierarchy, rows_against(model, data.hierarchy, data.Y)
 
     def _field(self, model: Any, scans: Sequence[LabelScan]) -> LabelField:

@@ -275,12 +275,10 @@ class LabelField:
         """Inference over the outputs that are predicted."""
         if self.require is None or self._trains:
             return self.inference(data)
-        return Inference(self.features(data, joined=False), RULES[self.require].oracle(), [self.forest] * data.shape[0])
+        return Inference(self.features(data, joined=False), RULES[self.require].oracle, [self.forest] * data.shape[0])
 
     def outputs(self, data: Any, w: Vector) -> Integers:
         """The best labels of each example, (n, n_labels)."""
-        if not data.shape[0]:
-            return np.zeros((0, self.n_labels), np.int64)
         return self.decoding(data).decode(w)[0].reshape(-1, self.n_labels)
 
     def label_scores(self, data: Any, w: Vector) -> Floats:
@@ -289,9 +287,7 @@ class LabelField:
 
     def marginals(self, data: Any, w: Vector) -> Floats:
         """(n, n_labels): p(label on | x)."""
-        if not data.shape[0]:
-            return np.empty((0, self.n_labels))
-        return np.array([mu[1 : 2 * self.n_labels : 2] for mu in self.inference(data).marginals(w)])
+        return np.array([mu[1 : 2 * self.n_labels : 2] for mu in self.inference(data).marginals(w)]).reshape(-1, self.n_labels)
 
     def names_of_features(self) -> Sequence[str]:
         """What the features of an example are called, without the constant one."""

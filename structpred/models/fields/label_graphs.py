@@ -79,8 +79,7 @@ class LabelCounts(NamedTuple):
         """Of the columns; 0 for columns that are all alike."""
         ones = np.diag(self.both)
         covered = self.n * self.both - np.outer(ones, ones)
-        norms = np.sqrt(np.diag(covered))
-        scaled = np.where(norms > 0, norms, 1.0)
+        scaled = np.sqrt(np.where(np.diag(covered) > 0, np.diag(covered), 1.0))
         return np.asarray(covered / np.outer(scaled, scaled))
 
 
@@ -140,7 +139,7 @@ def label_oracle(n_labels: int, edges: Integers) -> Oracle:
 def hierarchy_oracle(n_labels: int, edges: Integers, require: str | None) -> Oracle:
     """An exact oracle for training: that of the rule, else TreeMRF for forests, enumeration up to 16 labels, else CP-SAT."""
     if require is not None and RULES[require].trains:
-        return RULES[require].oracle()
+        return RULES[require].oracle
     if (found := _exact(is_forest(n_labels, edges), n_labels <= ENUMERATED)) is not None:
         return found
     from structpred.oracles.cp_sat import CpSatMRF

@@ -59,8 +59,7 @@ def _of_tree(oracle: TreeMRF, theta: Floats, shape: Shape) -> Floats:
         best[:, parent] += sent[:, node]
     for node, parent, pairs in reversed(edges):
         best[:, node] += ((best[:, parent] - sent[:, node])[:, None] + pairs).max(axis=2)
-    found: Floats = best[:, :, 1] - best[:, :, 0]
-    return found
+    return np.asarray(best[:, :, 1] - best[:, :, 0])
 
 
 def _of_paths(oracle: LabelPaths, theta: Floats, shape: Shape) -> Floats:
@@ -93,8 +92,7 @@ def _of_leaf_sets(oracle: LeafSets, theta: Floats, shape: Shape) -> Floats:
         other[:, v] = np.maximum(other[:, above], np.where(first, second[:, above], leaf[:, above]))
         off[:, v] = np.maximum(off[:, above], path[:, above] - (best[:, v] - low[:, v]) + other[:, v])
         path[:, v] = path[:, above] + low[:, v]
-    found: Floats = (path + np.maximum(leaf, other) - off)[:, :-1]
-    return found
+    return np.asarray((path + np.maximum(leaf, other) - off)[:, :-1])
 
 
 #: what finds them for exactly these classes: a subclass may have other outputs

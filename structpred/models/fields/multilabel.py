@@ -74,8 +74,7 @@ class LabelSets:
         `predict` says 1 (with an exact oracle). It ranks samples and labels; it is not a probability.
         """
         self._check_fitted()
-        found: Floats = self._field.label_scores(self._field.read(X), self.coef_)
-        return found
+        return np.asarray(self._field.label_scores(self._field.read(X), self.coef_))
 
     def explain(self: Any, x: Any, labels: Any = None, *, label: str | None = None, against: Any = None) -> Explanation:
         """Why an example gets its labels: what each feature of each label, and each pair, adds to the score.
@@ -311,11 +310,8 @@ class HierarchicalMultiLabel(LabelSets, FieldEstimator[Integers, Floats]):
             raise ParameterError("hierarchy: give one (parents, edges or a LabelHierarchy), or data that have one")
         if not isinstance(given, LabelHierarchy):
             array = np.asarray(given)
-            given = (
-                LabelHierarchy.from_parents(array, names)
-                if array.ndim == 1 and array.size
-                else LabelHierarchy(n_labels, array, names)
-            )
+            flat = array.ndim == 1 and array.size
+            given = LabelHierarchy.from_parents(array, names) if flat else LabelHierarchy(n_labels, array, names)
         if given.n != n_labels:
             raise DataError(f"the hierarchy has {given.n} labels, but y has {n_labels} columns")
         return given

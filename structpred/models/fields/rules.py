@@ -1,8 +1,7 @@
 """What outputs along a hierarchy may have to be besides closed: a rule is an entry of one table."""
 
 import logging
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,20 +19,19 @@ log = logging.getLogger("structpred.models")
 class Rule(NamedTuple):
     """oracle: over the outputs that keep it. words: what they are. trains: whether training is over them, too, not over all."""
 
-    oracle: Callable[[], ForestOracle]
+    oracle: ForestOracle
     words: str
     trains: bool = True
 
 
 #: the strictest first
 RULES = {
-    "path": Rule(LabelPaths, "one path from a root to a leaf"),
-    "node": Rule(partial(LabelPaths, "label"), "one path from a root to any label"),
-    "trees": Rule(partial(LabelPaths, "tree"), "in each tree one path from its root to any label, or none"),
-    "leaf": Rule(LeafSets, "a set with a leaf on", trains=False),
+    "path": Rule(LabelPaths(), "one path from a root to a leaf"),
+    "node": Rule(LabelPaths("label"), "one path from a root to any label"),
+    "trees": Rule(LabelPaths("tree"), "in each tree one path from its root to any label, or none"),
+    "leaf": Rule(LeafSets(), "a set with a leaf on", trains=False),
 }
-#: of a shard the rows against each rule that is asked about: their number, and which is the first
-Against = dict[str, tuple[int, str]]
+Against = dict[str, tuple[int, str]]  # for each rule that is asked about the number of rows against it, and the first of them
 
 
 def rows_against(model: Any, hierarchy: LabelHierarchy, Y: Integers) -> Against:
@@ -53,12 +51,11 @@ def rows_against(model: Any, hierarchy: LabelHierarchy, Y: Integers) -> Against:
     for name in RULES if auto else (require,):
         if auto and name == "trees" and all(len(below) < 2 for below in hierarchy.children):
             continue  # any closed set has one path a tree
-        bad = np.flatnonzero(~RULES[name].oracle().allowed(Y, forest) & (Y >= 0).all(axis=1))
-        on = [repr(hierarchy.names[k]) for k in np.flatnonzero(Y[bad[:1]].any(axis=0))[:10].tolist()]
-        labels = f"the labels {', '.join(on) or 'none'}"
+        bad = np.flatnonzero(~RULES[name].oracle.allowed(Y, forest) & (Y >= 0).all(axis=1))
+        on = ", ".join(repr(hierarchy.names[k]) for k in np.flatnonzero(Y[bad[:1]].any(axis=0))[:10].tolist()) or "none"
         if len(bad) and not auto:
-            raise DataError(f"sample {bad[0]}: require={name!r} expects {RULES[name].words}, got {labels}")
-        found[name] = len(bad), f"sample {bad[0]}, {labels}" if len(bad) else ""
+            raise DataError(f"sample {bad[0]}: require={name!r} expects {RULES[name].words}, got the labels {on}")
+        found[name] = len(bad), f"sample {bad[0]}, the labels {on}" if len(bad) else ""
     return found
 
 
@@ -70,4 +67,6 @@ def tightest(shards: Sequence[Against]) -> str | None:
             return name
         first = next(f"shard {k}, " * (k > 0) + one[name][1] for k, one in enumerate(shards) if one[name][0])
         log.info("not require=%r, %s: against it %s rows, first %s", name, RULES[name].words, f"{n:,}", first)
+    if shards[0]:
+        log.info("outputs are any closed sets (require=None)")
     return None

@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice, pairwise, product
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -135,8 +135,7 @@ class ForestOracle(Oracle):
 
     def argmax(self, scores: Scores, shape: Shape) -> Labels:
         """The best output."""
-        found: Labels = self._rows(checked_scores(scores, self.n_parts(shape), shape), shape, 1, 0)[0]
-        return found
+        return np.asarray(self._rows(checked_scores(scores, self.n_parts(shape), shape), shape, 1, 0)[0])
 
     def argmax_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Labels, Integers]:
         """The best output of each instance; neighbours of one shape are done together."""
@@ -170,17 +169,13 @@ class ForestOracle(Oracle):
 
     def enumerate(self, shape: Shape) -> Iterator[Labels]:
         """All outputs."""
-        forest = forest_of(shape)
-        check_listed(len(forest.parents))
-        return self._listed(forest)
+        check_listed(self.n_parts(shape) // 2)
+        return self._listed(forest_of(shape), len(shape))
 
-    def _listed(self, forest: LabelForest) -> Iterator[Labels]:
-        """A block of all sets of labels at a time."""
-        sets = product((0, 1), repeat=len(forest.parents))
-        while block := list(islice(sets, 4096)):
-            rows = np.array(block, dtype=np.int64)
-            rows = rows[forest.closed(rows)]
-            yield from rows[self.allowed(rows, forest)]
+    def _listed(self, forest: LabelForest, n: int) -> Iterator[Labels]:
+        for k in range(0, 2**n, 4096):  # a block of all sets of labels at a time
+            rows = np.arange(k, min(k + 4096, 2**n))[:, None] >> np.arange(n)[::-1] & 1
+            yield from rows[forest.closed(rows) & self.allowed(rows, forest)]
 
     def label_grid(self, shape: Shape) -> tuple[int, int]:
         """A position for each label, with two states."""
