@@ -124,12 +124,12 @@ def label_set_parts(model: Model) -> Parts:
 def _inference(model: Model) -> tuple[str, Arrays]:
     """How the best set is found, and the arrays for it; ParameterError for an oracle that light programs do not have."""
     field, oracle = model._field, model._field.oracle
-    if field.require == "leaf" or type(oracle) is LabelPaths:
-        forest = forest_of(field._forest)
-        if field.require == "leaf":
-            above = np.where(forest.parents < 0, len(forest.parents), forest.parents)
-            return "leaf", {"parents": above, "order": np.array(forest.order, np.int64), "leaves": forest.leaves}
-        return "path", {"paths": forest.paths, "ladders": forest.ladders}
+    leaf = field.require == "leaf"
+    if leaf or type(oracle) is LabelPaths:
+        forest = forest_of(field.forest)
+        ends = forest.to[oracle.to if type(oracle) is LabelPaths else "leaf"]
+        arrays = {"paths": ends.paths, "ladders": ends.ladders, "runs": np.array(ends.runs)}
+        return ("leaf", {**arrays, "parents": forest.parents, "order": np.array(forest.order)}) if leaf else ("path", arrays)
     if type(oracle) not in (EnumerationMRF, TreeMRF):
         raise ParameterError(
             f"this {type(model).__name__} cannot be exported: its inference is {type(oracle).__name__}; light programs have that "

@@ -6,7 +6,7 @@ import numpy as np
 from structpred.core._sparse_kernels import dot
 from structpred.features._graph_kernels import combine_graph, score_graph, sides_of
 from structpred.oracles.fields._graph_parts_kernels import graph_parts
-from structpred.oracles.fields._label_paths_kernels import best_path_at
+from structpred.oracles.fields._label_paths_kernels import best_path
 from structpred.oracles.fields._mrf_enumeration_kernels import best_output
 from structpred.oracles.fields._tree_mrf_kernels import best_states
 from structpred.oracles.mrf import OK
@@ -40,7 +40,7 @@ def find_best(scores, graph, n_states, search, values, back, labels):
     if kind == ENUMERATION:
         return best_output(scores, plan, labels)
     n = labels.shape[0]
-    return best_path_at(scores, plan[:n], plan[n:], labels)
+    return best_path(scores, plan[:n], plan[n:], labels)
 
 
 @njit(cache=True, nogil=True, borrows=True)

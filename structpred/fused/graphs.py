@@ -78,7 +78,7 @@ def _plan_of(oracle: Oracle) -> tuple[int, Callable[[Shape], tuple[Integers, Int
 
     if isinstance(oracle, LabelPaths):
         no_edges = np.empty((0, 2), np.int64)
-        return PATHS, lambda shape: (no_edges, np.concatenate((forest_of(shape).parents, forest_of(shape).leaves)))
+        return PATHS, lambda shape: (no_edges, np.concatenate((shape, forest_of(shape).to[oracle.to].ends)))
     kind, plan = (TREE, tree_plan) if isinstance(oracle, TreeMRF) else (ENUMERATION, enumeration_plan)
     return kind, lambda shape: (graph_of(shape).edges, plan(shape).ravel())
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Oracle, Shape
 from structpred.core.types import Floats, Integers
+from structpred.errors import DataError
 from structpred.features.graphs import GraphFeatures
 from structpred.oracles.fields._label_forest import forest_of
 from structpred.oracles.label_paths import LabelPaths
@@ -32,12 +33,12 @@ def layout_of(features: GraphFeatures, oracle: Oracle, shapes: Sequence[Shape]) 
     if "label_sets" not in features.capabilities or not all(shape is first or shape == first for shape in shapes):
         return None
     n_labels = len(first) if isinstance(oracle, LabelPaths) else first[0]
-    independent = partial(ClosedBlocks, features, np.full(n_labels, -1, np.int64))
+    independent = partial(ClosedBlocks, features, "label", np.full(n_labels, -1, np.int64))
     if isinstance(oracle, LabelPaths):
-        paths = partial(PathBlocks, features, forest_of(first).parents)
+        paths = partial(PathBlocks, features, oracle.to, np.array(first))
         return Layout(paths, independent) if features.fixed.rows is None else None
     if (parents := _closing_parents(features, first)) is not None:
-        return Layout(partial(ClosedBlocks, features, parents), independent)
+        return Layout(partial(ClosedBlocks, features, "label", parents), independent)
     graph = partial(GraphBlocks, features, first, isinstance(oracle, TreeMRF))
     return Layout(graph, independent) if features.edges.n_columns else None
 
@@ -59,13 +60,10 @@ def _closing_parents(features: GraphFeatures, shape: Shape) -> Integers | None:
         if child < 0 or parents[child] >= 0:
             return None
         parents[child] = i + j - child
-    for v in range(shape[0]):  # with one parent each, a circle is all that is left to rule out
-        at = v
-        for _ in range(shape[0]):
-            at = int(parents[at]) if at >= 0 else at
-        if at >= 0:
-            return None
-    return parents
+    try:
+        return forest_of(tuple(parents.tolist())).parents
+    except DataError:  # a circle
+        return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,23 +114,15 @@ class ForestBlocks:
 
     _kernels: "staticmethod[[], Any]"
 
-    def __init__(self, features: GraphFeatures, parents: Integers, truth: Integers, costs: Floats, upper: Floats) -> None:
-        # the labels in depth-first order: each subtree is a run that begins with its top
-        children: list[list[int]] = [[] for _ in parents]
-        for v, p in enumerate(parents.tolist()):
-            if p >= 0:
-                children[p].append(v)
-        order, waiting = [], np.flatnonzero(parents < 0)[::-1].tolist()
-        while waiting:
-            order.append(v := waiting.pop())
-            waiting += children[v][::-1]
-        self.features, self.order = features, np.array(order, dtype=np.int64)
-        place = np.empty_like(self.order)
-        place[self.order] = np.arange(len(place))
+    def __init__(
+        self, features: GraphFeatures, to: str, parents: Integers, truth: Integers, costs: Floats, upper: Floats
+    ) -> None:
+        # each subtree is a run that begins with its top
+        self.features, self.order = features, np.array(forest_of(tuple(parents.tolist())).order)
+        self.place, self.width = np.argsort(self.order), features.nodes.n_columns
         above = parents[self.order]
-        self.parents = np.where(above < 0, -1, place[above])
+        self.ends = forest_of(tuple(np.where(above < 0, -1, self.place[above]).tolist())).to[to]
         self._forest = self._laid_out()
-        self.place, self.width = place, features.nodes.n_columns
         self.aims = Aims.of(features, truth[:, self.order], costs[:, self.order], upper)
         self.work = 2 * len(features.nodes.indices) // max(len(features), 1) * len(parents) + 16 * len(parents)
 
@@ -178,33 +168,31 @@ class ClosedBlocks(ForestBlocks):
         return self._start(self.aims.truth.astype(np.float64))
 
     def _laid_out(self) -> tuple[Integers, ...]:
-        sizes = np.ones(len(self.parents), np.int64)
-        for v in range(len(sizes) - 1, -1, -1):
-            if self.parents[v] >= 0:
-                sizes[self.parents[v]] += sizes[v]
-        return self.parents, sizes
+        return self.ends.parents, np.bincount(self.ends.ladders.ravel(), minlength=len(self.order) + 1)[:-1]
 
 
 class PathBlocks(ForestBlocks):
-    """Paths: a block is a point of the simplex over the leaves; pairwise steps."""
+    """Paths: a block is a point of a simplex over their ends, or of one for each tree; pairwise steps."""
 
     _kernels = staticmethod(later("structpred.fused._label_path_kernels"))
 
     def _laid_out(self) -> tuple[Integers, ...]:
-        depths = np.zeros(len(self.parents), np.int64)
-        for v, parent in enumerate(self.parents.tolist()):
-            depths[v] = 0 if parent < 0 else depths[parent] + 1
-        return self.parents, depths, forest_of(tuple(self.parents.tolist())).leaves
+        above, depths = np.append(self.ends.parents, -1), np.full(len(self.order) + 1, -1)
+        for v, parent in enumerate(self.ends.parents.tolist()):
+            depths[v] = depths[parent] + 1
+        return above, depths, self.ends.ends, np.array(self.ends.runs)
 
     def _marginals(self, nodes: Floats) -> Floats:
-        return nodes @ forest_of(tuple(self.parents.tolist())).paths
+        return nodes @ self.ends.paths
 
     def start(self) -> MarginalPoint:
-        """The leaf of the truth."""
-        leaves = self._forest[2]
-        size = len(leaves) * len(self.features)
-        check_fits(8 * size, f"{size:,} dual variables, one for each leaf of each sample,")
-        return self._start(self.aims.truth[:, leaves].astype(np.float64))
+        """The paths of the truth."""
+        size = len(self.ends.ends) * len(self.features)
+        check_fits(8 * size, f"{size:,} dual variables, one for each path of each sample,")
+        lengths, nodes = self.ends.lengths(self.aims.truth == 1), np.zeros((len(self.features), len(self.ends.ends)))
+        for first, last in self.ends.runs:
+            nodes[np.arange(len(nodes)), first + lengths[:, first:last].argmax(axis=1)] = 1.0
+        return self._start(nodes)
 
 
 class GraphBlocks:

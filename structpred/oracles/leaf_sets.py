@@ -3,6 +3,7 @@
 import numpy as np
 
 from structpred.core.oracle import Labels
+from structpred.core.types import Floats, Integers
 from structpred.oracles.fields._label_forest import ForestOracle, Gains, LabelForest, Truths
 
 
@@ -13,31 +14,29 @@ class LeafSets(ForestOracle):
     [1, 0, 1]
     """
 
-    def _best(self, gains: Gains, forest: LabelForest) -> tuple[Labels, Truths]:
-        n_instances, n = gains.gains.shape
-        root = n  # one more label above all roots
-        best = np.concatenate((gains.gains, np.zeros((n_instances, 1))), axis=1)  # of a subtree whose top is on
-        best[:, :n][gains.never] = -np.inf
-        must = np.concatenate((gains.must, np.zeros((n_instances, 1), bool)), axis=1)  # in the subtree
-        lost = np.full((n_instances, n + 1), np.inf)  # how much less that is with a leaf on
-        lost[:, forest.leaves] = 0.0
-        way = np.full((n_instances, n + 1), -1)  # the child below which the leaf then is
-        for v in reversed(forest.order):
-            parent = forest.parents[v] if forest.parents[v] >= 0 else root
-            chosen = must[:, v] | (best[:, v] > 0.0)
-            worth = np.where(chosen, best[:, v], 0.0)
-            best[:, parent] += worth
-            must[:, parent] |= must[:, v]
-            here = np.where(np.isneginf(best[:, v]), np.inf, lost[:, v] + (worth - np.where(chosen, worth, best[:, v])))
-            better = here < lost[:, parent]
-            lost[better, parent], way[better, parent] = here[better], v
-        labels, forced = np.zeros((n_instances, n + 1), np.int64), np.zeros((n_instances, n + 1), bool)
-        labels[:, root], forced[:, root] = 1, True  # forced: the leaf that must be on is below
-        for v in forest.order:
-            parent = forest.parents[v] if forest.parents[v] >= 0 else root
-            forced[:, v] = forced[:, parent] & (way[:, parent] == v)
-            labels[:, v] = labels[:, parent] & (must[:, v] | (best[:, v] > 0.0) | forced[:, v])
-        return labels[:, :n], np.isfinite(best[:, root]) & np.isfinite(lost[:, root])
+    def _best(self, scores: Floats, forest: LabelForest) -> tuple[Labels, Truths]:
+        gains, parents, ends = Gains(scores), forest.parents.tolist(), forest.to["leaf"]
+        return best_with_leaf(gains.gains, gains.must, parents, forest.order, ends.ladders, ends.paths)
 
-    def _allowed(self, rows: Labels, forest: LabelForest) -> Truths:
-        return np.asarray(rows[:, forest.leaves].any(axis=1))
+    def allowed(self, rows: Labels, forest: LabelForest) -> Truths:
+        """Whether a leaf is on."""
+        return np.asarray((rows[:, forest.leaves] == 1).any(axis=1))
+
+
+def best_with_leaf(
+    gains: Floats, must: Truths, parents: list[int], order: list[int], ladders: Integers, paths: Integers
+) -> tuple[Integers, Truths]:
+    """The best closed sets, and whether there are any: the path to a leaf that costs least is switched on, where none is on."""
+    best, on = gains.copy(), must.copy()  # best: of a subtree whose top is on
+    for v in reversed(order):
+        if (above := parents[v]) >= 0:
+            best[:, above] += np.where(on[:, v] | (best[:, v] > 0.0), best[:, v], 0.0)
+            on[:, above] |= on[:, v]
+    on |= best > 0.0
+    lost = np.append(np.where(on, 0.0, best), np.zeros((len(best), 1)), axis=1)
+    sums = lost[:, ladders].sum(axis=1)
+    labels = (on | (paths[sums.argmax(axis=1)] == 1)).astype(np.int64)
+    for v in order:
+        if (above := parents[v]) >= 0:
+            labels[:, v] &= labels[:, above]
+    return labels, np.isfinite(sums.max(axis=1)) & ~(on & np.isneginf(best)).any(axis=1)

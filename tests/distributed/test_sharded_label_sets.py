@@ -25,6 +25,10 @@ MODELS = {
     "the two strongest pairs, scaled": (lambda: MultiLabelMRF(edges=2, scale="standard"), FREE),
     "a tree of pairs": (lambda: MultiLabelMRF(edges="tree", scale="maxabs"), FREE),
     "paths": (lambda: HierarchicalMultiLabel(hierarchy=TREE, label_weights="depth"), PATHS),
+    "a path in each tree": (
+        lambda: HierarchicalMultiLabel(hierarchy=TREE),
+        PATHS | [[0, 0, 0, 1]] * (np.arange(12)[:, None] < 5),
+    ),
     "closed sets": (lambda: HierarchicalMultiLabel(hierarchy=TREE, tables=True), TREE.closed(FREE)),
 }
 
@@ -58,12 +62,13 @@ def test_the_model_is_that_of_fit(kind: str) -> None:
 
 
 def test_what_all_rows_are_is_asked_of_all_shards() -> None:
-    """Outputs are paths only where the rows of every shard are."""
+    """Outputs keep a rule only where the rows of every shard do."""
     model: Any = HierarchicalMultiLabel(hierarchy=TREE)
     assert sharded(model, pieces(X, PATHS, [0, 6, 12])).plan.field.require == "path"
     mixed = PATHS.copy()
-    mixed[11] = [1, 1, 0, 1]
-    assert sharded(model, pieces(X, mixed, [0, 6, 12])).plan.field.require == "leaf"
+    for row, need in (([1, 0, 0, 0], "node"), ([1, 1, 0, 1], "trees"), ([1, 1, 1, 1], "leaf")):
+        mixed[11] = row
+        assert sharded(model, pieces(X, mixed, [0, 6, 12])).plan.field.require == need
 
 
 def test_examples_that_do_not_fit_are_refused() -> None:

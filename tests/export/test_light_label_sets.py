@@ -37,6 +37,8 @@ def fitted(case: str, rng: np.random.Generator) -> Any:
     short: dict[str, Any] = {"max_iter": 2, "random_state": 0}
     if case == "path":
         return HierarchicalMultiLabel(hierarchy=TREE, **short).fit(X, paths(30, rng))
+    if case in ("node", "trees"):
+        return HierarchicalMultiLabel(hierarchy=TREE, require=case, **short).fit(X, paths(30, rng))
     if case == "leaf":
         return HierarchicalMultiLabel(hierarchy=TREE, require="leaf", scale="maxabs", **short).fit(X, paths(30, rng))
     if case in ("closed", "tables"):
@@ -53,7 +55,8 @@ def fitted(case: str, rng: np.random.Generator) -> Any:
 
 
 CASES = (
-    "path", "leaf", "closed", "tables", "directed graph", "complete", "one label", "some pairs", "tree", "forest", "independent",
+    "path", "node", "trees", "leaf", "closed", "tables", "directed graph", "complete", "one label", "some pairs", "tree",
+    "forest", "independent",
 )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from structpred.trainers.problem import Problem
 #: a parent that comes later, a child of a child, and a label of its own
 FOREST = LabelHierarchy.from_parents([1, -1, 1, 2, -1])
 COSTS = np.array([1.0, 0.5, 2.0, 1.0, 0.25])
-KINDS = ("complete", "tree", "none", "closed", "tables", "paths")
+KINDS = ("complete", "tree", "none", "closed", "tables", "paths", "nodes", "trees")
 
 
 def field(kind: str) -> LabelField:
@@ -29,9 +29,9 @@ def field(kind: str) -> LabelField:
     if edges is not None:
         joined = np.array(edges, dtype=np.int64).reshape(-1, 2)
         return LabelField(3, list("abcde"), joined, 1.0, label_oracle(17 if kind == "tree" else 5, joined))
-    require = "path" if kind == "paths" else None
+    require = {"paths": "path", "nodes": "node", "trees": "trees"}.get(kind)
     model = HierarchicalMultiLabel(label_weights=COSTS, tables=kind == "tables")
-    scan = LabelScan(3, list(FOREST.names), None, None, (FOREST, () if require is None else (require,)))
+    scan = LabelScan(3, list(FOREST.names), None, None, (FOREST, {} if require is None else {require: (0, "")}))
     found = HierarchySharding().plan(model, [scan], None).field
     assert isinstance(found, LabelField)
     return found
@@ -49,10 +49,16 @@ def task_of_kind(kind: str, n: int = 14, *, weighted: bool = False, seed: int = 
     if kind == "paths":
         leaves = np.array([0, 3, 4])
         Y = FOREST.closed(np.eye(5)[leaves[hidden[:, leaves].argmax(axis=1)]]).astype(np.int64)
+    if kind in ("nodes", "trees"):
+        Y = hidden > np.sort(hidden, axis=1)[:, -2:-1]
+        if kind == "trees":
+            Y[:, 4] |= hidden[:, 4] > 0.5
+            Y[::5, :4] = False
+        Y = FOREST.closed(Y).astype(np.int64)
     made = field(kind)
     inference = made.inference(sparse.csr_array(X))
     weights = rng.integers(0, 4, n).astype(float) if weighted else None
-    costs = [COSTS] * n if kind in ("closed", "paths") else None
+    costs = [COSTS] * n if kind in ("closed", "paths", "nodes", "trees") else None
     return Task(
         inference.features, inference.oracle, list(Y), inference.shapes, resolve_loss("hamming"), token_weights=costs,
         sample_weight=weights, **options,

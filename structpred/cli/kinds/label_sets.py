@@ -41,9 +41,9 @@ class Options(TrainingOptions):
         help="With a hierarchy: the loss of a wrong label; depth: 0.75 to the power of its depth; sibling: split among children.",
     )  # fmt: skip
     require: str = option(
-        "--require", type=Choice(("auto", "path", "leaf", "none")), default="auto", show_default=True,
-        help="With a hierarchy: what sets are, besides closed. path: one path from a root to a leaf; leaf: some leaf is on, in "
-        "prediction; auto: the strictest that all of TRAIN is.",
+        "--require", type=Choice(("auto", "path", "node", "trees", "leaf", "none")), default="auto", show_default=True,
+        help="With a hierarchy: what sets are, besides closed. path: one path from a root to a leaf; node: to any label; trees: "
+        "in each tree to any label, or none; leaf: some leaf is on, in prediction; auto: the first that all of TRAIN is.",
     )  # fmt: skip
     edges: str | int | None = option(
         "--edges", type=edges_of, metavar="WHICH",

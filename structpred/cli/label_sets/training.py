@@ -106,6 +106,7 @@ class Run(Training[Options]):
             "n_edges": len(model.edges_),
             "oracle": type(model.oracle_).__name__,
             "hierarchical": isinstance(model, HierarchicalMultiLabel),
+            "require": getattr(model, "require_", None),
             "labels": model.label_names_,
         }
 

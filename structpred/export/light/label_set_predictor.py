@@ -26,6 +26,7 @@ from structpred.io.multilabel.arff import arff_format, parse_arff
 from structpred.io.multilabel.data import LibsvmRows
 from structpred.io.multilabel.mulan import feature_columns, features_of
 from structpred.io.text import label_sets, source_name
+from structpred.oracles.leaf_sets import best_with_leaf
 from structpred.runtime.ranges import ends_of
 
 
@@ -185,32 +186,21 @@ class LabelSetPredictor:
         return out
 
     def _of_path(self, scores: Floats) -> Ints:
-        """The best path from a root to a leaf, the first of equal ones; sums go from the leaf up."""
+        """Of each run of ends the best path from a root, the first of equal ones; sums go from the end up."""
         gains = np.concatenate((scores[:, :, 1] - scores[:, :, 0], np.zeros((len(scores), 1))), axis=1)
         sums = np.zeros((len(scores), len(self.arrays["paths"])))
         for step in self.arrays["ladders"]:
             sums += gains[:, step]
-        found: Ints = self.arrays["paths"][sums.argmax(axis=1)]
-        return found
+        out, paths = np.zeros(scores.shape[:2], np.int64), self.arrays["paths"]
+        for first, last in self.arrays["runs"].tolist():
+            out += paths[first + sums[:, first:last].argmax(axis=1)]
+        return out
 
     def _with_leaf(self, scores: Floats) -> Ints:
-        """The best set that is closed under parents and has a leaf on; one more label stands above all roots."""
-        n, parents, order = scores.shape[1], self.arrays["parents"].tolist(), self.arrays["order"].tolist()
-        best = np.concatenate((scores[:, :, 1] - scores[:, :, 0], np.zeros((len(scores), 1))), axis=1)  # with the label on
-        lost, way = np.full(best.shape, np.inf), np.full(best.shape, -1)  # less with a leaf on, below which child
-        lost[:, self.arrays["leaves"]] = 0.0
-        for v in reversed(order):
-            worth = np.where(best[:, v] > 0.0, best[:, v], 0.0)
-            best[:, parents[v]] += worth
-            here = lost[:, v] + (worth - np.where(best[:, v] > 0.0, worth, best[:, v]))
-            better = here < lost[:, parents[v]]
-            lost[better, parents[v]], way[better, parents[v]] = here[better], v
-        labels, forced = np.zeros(best.shape, np.int64), np.zeros(best.shape, bool)
-        labels[:, n], forced[:, n] = 1, True
-        for v in order:
-            forced[:, v] = forced[:, parents[v]] & (way[:, parents[v]] == v)
-            labels[:, v] = labels[:, parents[v]] & ((best[:, v] > 0.0) | forced[:, v])
-        return labels[:, :n]
+        """The best set that is closed under parents and has a leaf on."""
+        gains, arrays, none = scores[:, :, 1] - scores[:, :, 0], self.arrays, np.zeros(scores.shape[:2], bool)
+        parents, order = arrays["parents"].tolist(), arrays["order"].tolist()
+        return best_with_leaf(gains, none, parents, order, arrays["ladders"], arrays["paths"])[0]
 
 
 def _refuse_forbidden(best: Floats) -> None:

@@ -24,6 +24,7 @@ from structpred.models.fields.feature_scale import FeatureScale, Spread
 from structpred.models.fields.graph_field import GraphField
 from structpred.models.fields.label_field import LabelField, as_rows, label_choices, labels_of, named_rows
 from structpred.models.fields.label_graphs import LabelCounts, label_edges
+from structpred.models.fields.rules import Against, rows_against, tightest
 from structpred.models.partial import scores_of, task_of
 from structpred.models.settings import about_dev, dev_parts, resolve_loss
 from structpred.models.sharding import Further, Sharding, refuse_classes
@@ -215,8 +216,7 @@ class LabelSharding(FieldSharding):
         return LabelScan(data.rows.shape[1], listed, data.feature_names, spread, labels)
 
     def _labels(self, model: Any, data: Examples) -> Any:
-        counted = isinstance(model.edges, int | np.integer) or (isinstance(model.edges, str) and model.edges == "tree")
-        return LabelCounts.of(np.maximum(data.Y if counted else data.Y[:1], 0))  # else only their number is asked for
+        return LabelCounts.of(np.maximum(data.Y, 0))
 
     def plan(self, model: Any, scans: Sequence[LabelScan], classes: Sequence[Any] | None) -> FieldPlan:
         """One field for all shards."""
@@ -245,7 +245,7 @@ class LabelSharding(FieldSharding):
 
 
 class HierarchySharding(LabelSharding):
-    """How `HierarchicalMultiLabel` is trained: require="auto" is what all rows are."""
+    """How `HierarchicalMultiLabel` is trained: require="auto" is the strictest rule that all rows keep."""
 
     def _known(self, model: Any) -> Sequence[str] | None:
         """Those of the hierarchy."""
@@ -257,15 +257,16 @@ class HierarchySharding(LabelSharding):
         hierarchy: LabelHierarchy = model._hierarchy_of(X, data.Y.shape[1], data.names)
         return data._replace(Y=hierarchy.implied(data.Y), hierarchy=hierarchy)
 
-    def _labels(self, model: Any, data: Examples) -> tuple[LabelHierarchy | None, tuple[str, ...]]:
-        """The hierarchy, and what outputs may have to be by these rows."""
-        return data.hierarchy, model._required(data.hierarchy, data.Y)
+    def _labels(self, model: Any, data: Examples) -> tuple[LabelHierarchy, Against]:
+        """The hierarchy, and the rows against its rules."""
+        assert data.hierarchy is not None
+        return data.hierarchy, rows_against(model, data.hierarchy, data.Y)
 
     def _field(self, model: Any, scans: Sequence[LabelScan]) -> LabelField:
-        first, (hierarchy, needs) = scans[0], scans[0].labels
+        first, hierarchy = scans[0], scans[0].labels[0]
         for k, scan in enumerate(scans):
             if not np.array_equal(scan.labels[0].edges, hierarchy.edges):
                 raise DataError(f"shard {k}: its hierarchy is another one than that of shard 0")
-        needed = next((need for need in needs if all(need in scan.labels[1] for scan in scans)), None)
+        needed = tightest([scan.labels[1] for scan in scans])
         made: LabelField = model._field_of(hierarchy, model.label_weights, first.n_features, needed)
         return made

@@ -9,12 +9,13 @@ import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.weights import Vector
-from structpred.errors import DataError, InfeasibleError, ParameterError
+from structpred.errors import DataError, ParameterError
 from structpred.features.graphs import GraphFeatures
 from structpred.models.explanations import Contribution, Explanation, Shown, checked_top, contrast, part_features, wants_runner_up
 from structpred.models.fields.estimator import Field, FieldEstimator
 from structpred.models.fields.label_field import LabelField
 from structpred.models.fields.label_graphs import FieldNames
+from structpred.models.fields.label_scores import best_without
 from structpred.oracles.mrf import graph_of
 from structpred.task.inference import Inference
 from structpred.text.tables import columns, cut
@@ -27,7 +28,7 @@ def explain_field(model: FieldEstimator[Any, Any], x: Any, labels: Any, node: in
     model._check_fitted()
     field = model._field
     data = field.one(x)
-    inference = field.inference(data)
+    inference = field.decoding(data)
     chosen = inference.decode(model.coef_)[0] if labels is None else _as_given(field, labels, data, "labels")
     n = len(chosen)
     if node is not None and (isinstance(node, bool) or not isinstance(node, int | np.integer) or not 0 <= node < n):
@@ -54,17 +55,11 @@ def _as_given(field: Field, labels: Any, data: Any, name: str) -> Codes:
 
 def _runner_up(inference: Inference, w: Vector, chosen: Codes, nodes: Iterable[int]) -> Codes:
     """The best output in which one of the nodes has another label: one argmax for each of them."""
-    theta, shape = inference.scores(w, 0), inference.shapes[0]
+    theta, k = inference.scores(w, 0), inference.features.n_states  # type: ignore[attr-defined]
     best, found = FORBIDDEN / 2, None
     for v in nodes:
-        ruled = np.array(theta, dtype=np.float64)
-        ruled[shape[1] * v + int(chosen[v])] = FORBIDDEN
-        try:
-            labels, _ = inference.best(ruled, 0)
-        except InfeasibleError:
-            continue
-        value = float(theta[inference.oracle.parts(labels, shape)].sum())
-        if labels[v] != chosen[v] and value > best:
+        labels, value = best_without(inference, 0, theta, k * v + int(chosen[v]))
+        if labels is not None and labels[v] != chosen[v] and value > best:
             best, found = value, labels
     if found is None:
         raise DataError("there is no other output to compare with this one")
@@ -74,15 +69,15 @@ def _runner_up(inference: Inference, w: Vector, chosen: Codes, nodes: Iterable[i
 def _contributions(inference: Inference, w: Vector, labels: Codes, names: FieldNames) -> Iterator[Contribution]:
     features: Any = inference.features
     tables: GraphFeatures = features
-    graph, k = graph_of(inference.shapes[0]), tables.n_states
+    n, k = len(labels), tables.n_states
     for f in part_features(inference, w, labels):
-        if f.part < graph.n * k:
+        if f.part < n * k:
             v, state = divmod(f.part, k)
             name = names.features[f.place // k % tables.nodes.n_columns]
             yield Contribution("node", v, names.state(v, state), name, f.value, f.weight)
             continue
-        edge, pair = divmod(f.part - graph.n * k, k * k)
-        i, j = graph.edges[edge].tolist()
+        edge, pair = divmod(f.part - n * k, k * k)
+        i, j = graph_of(inference.shapes[0]).edges[edge].tolist()
         name = names.edge_features[(f.place - tables.start) // tables.width % tables.edges.n_columns]
         ends = f"{names.node(i)} - {names.node(j)}"
         label = f"{names.state(i, pair // k)}, {names.state(j, pair % k)}"

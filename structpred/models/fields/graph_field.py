@@ -249,6 +249,8 @@ class GraphField:
         )
         return Inference(features, oracle, shapes)
 
+    decoding = inference
+
     def outputs(self, data: GraphTable, w: Vector) -> NodeLabels:
         """The best labels of the nodes of each graph."""
         if not data.samples:

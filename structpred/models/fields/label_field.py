@@ -8,17 +8,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Oracle, Shape
 from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 from structpred.data.hierarchy import LabelHierarchy
-from structpred.errors import DataError, InfeasibleError
+from structpred.errors import DataError
 from structpred.features.graphs import GraphFeatures
 from structpred.features.rows import csr_of, stack_rows
 from structpred.io.multilabel.data import MultiLabelData
 from structpred.models.fields.feature_scale import FeatureScale
 from structpred.models.fields.label_graphs import FieldNames
+from structpred.models.fields.label_scores import label_scores
+from structpred.models.fields.rules import RULES
 from structpred.models.partial import tell_missing
 from structpred.models.signs import NameTable
 from structpred.oracles.mrf import graph_shape
@@ -191,13 +192,17 @@ class LabelField:
     @cached_property
     def shape(self) -> Shape:
         """The shape of every example in training."""
-        return self._forest if self.require == "path" else graph_shape(self.n_labels, 2, self.edges)
+        return self.forest if self._trains else graph_shape(self.n_labels, 2, self.edges)
 
-    @cached_property
-    def _forest(self) -> Shape:
-        """The parent of each label, for the oracles over sets of labels in a forest."""
+    @property
+    def forest(self) -> Shape:
+        """The shape of every example under a rule."""
         assert self.hierarchy is not None
         return tuple(next(iter(above), -1) for above in self.hierarchy.parents)
+
+    @property
+    def _trains(self) -> bool:
+        return self.require is not None and RULES[self.require].trains
 
     @property
     def n_weights(self) -> int:
@@ -264,51 +269,25 @@ class LabelField:
 
     def inference(self, data: Any) -> Inference:
         """Inference over examples with these rows, as in training."""
-        return Inference(self.features(data, joined=self.require != "path"), self.oracle, [self.shape] * data.shape[0])
+        return Inference(self.features(data, joined=not self._trains), self.oracle, [self.shape] * data.shape[0])
 
-    def _decoding(self, data: Any) -> Inference:
+    def decoding(self, data: Any) -> Inference:
         """Inference over the outputs that are predicted."""
-        if self.require != "leaf":
+        if self.require is None or self._trains:
             return self.inference(data)
-        from structpred.oracles.leaf_sets import LeafSets
-
-        return Inference(self.features(data, joined=False), LeafSets(), [self._forest] * data.shape[0])
+        return Inference(self.features(data, joined=False), RULES[self.require].oracle, [self.forest] * data.shape[0])
 
     def outputs(self, data: Any, w: Vector) -> Integers:
         """The best labels of each example, (n, n_labels)."""
-        if not data.shape[0]:
-            return np.zeros((0, self.n_labels), np.int64)
-        return self._decoding(data).decode(w)[0].reshape(-1, self.n_labels)
+        return self.decoding(data).decode(w)[0].reshape(-1, self.n_labels)
 
     def label_scores(self, data: Any, w: Vector) -> Floats:
         """(n, n_labels): the best score with the label less the best score without it; 1e30 where no output is without it."""
-        out = np.empty((data.shape[0], self.n_labels))
-        if not len(out):
-            return out
-        inference = self._decoding(data)
-        oracle, shape = inference.oracle, inference.shapes[0]
-
-        def value(theta: Floats, labels: Integers) -> float:
-            return float(theta[oracle.parts(labels, shape)].sum())
-
-        found = inference.decode(w)[0].reshape(out.shape)
-        for i, (labels, theta) in enumerate(zip(found, inference.part_scores(w), strict=True)):
-            best = value(theta, labels)
-            for k, state in enumerate(labels.tolist()):
-                other = theta.copy()
-                other[2 * k + state] = FORBIDDEN
-                try:
-                    gap = best - value(theta, inference.best(other, i)[0])
-                except InfeasibleError:
-                    gap = -FORBIDDEN
-                out[i, k] = gap if state else -gap
-        return out
+        return label_scores(self.decoding(data), w, self.n_labels)
 
     def marginals(self, data: Any, w: Vector) -> Floats:
         """(n, n_labels): p(label on | x)."""
-        if not data.shape[0]:
-            return np.empty((0, self.n_labels))
-        return np.array([mu[1 : 2 * self.n_labels : 2] for mu in self.inference(data).marginals(w)])
+        return np.array([mu[1 : 2 * self.n_labels : 2] for mu in self.inference(data).marginals(w)]).reshape(-1, self.n_labels)
 
     def names_of_features(self) -> Sequence[str]:
         """What the features of an example are called, without the constant one."""

@@ -11,6 +11,7 @@ from structpred.core.types import Floats, Integers
 from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import DataError, ParameterError
 from structpred.models.base import as_floats
+from structpred.models.fields.rules import RULES
 from structpred.oracles.mrf import graph_shape
 
 log = logging.getLogger("structpred.models")
@@ -57,34 +58,29 @@ def label_edges(edges: Any, counts: "LabelCounts") -> Integers:
 
 
 class LabelCounts(NamedTuple):
-    """n rows of labels: how often each is on, and each pair of them. Float64, whole numbers, so that sums are exact.
-
-    correlations: of the columns; 0 for columns that are all alike.
-    """
+    """n rows of labels: how often each is on, and each pair of them. Float64, whole numbers, so that sums are exact."""
 
     n: float
     both: Floats
-    correlations: Floats
 
     @classmethod
     def of(cls, Y: Integers) -> "LabelCounts":
         """Of these rows."""
-        on, centred = Y.astype(np.float64), Y - Y.mean(axis=0)
-        norms = np.sqrt((centred**2).sum(axis=0))
-        scaled = centred / np.where(norms > 0, norms, 1.0)
-        return cls(float(len(Y)), on.T @ on, scaled.T @ scaled)
+        on = Y.astype(np.float64)
+        return cls(float(len(Y)), on.T @ on)
 
     @classmethod
     def merged(cls, parts: "Sequence[LabelCounts]") -> "LabelCounts":
         """Of all rows of the parts."""
-        if len(parts) == 1:
-            return parts[0]
-        n, both = sum(part.n for part in parts), np.sum([part.both for part in parts], axis=0)
-        ones = np.diag(both)
-        covered = n * both - np.outer(ones, ones)
-        norms = np.sqrt(np.diag(covered))
-        scaled = np.where(norms > 0, norms, 1.0)
-        return cls(n, both, covered / np.outer(scaled, scaled))
+        return cls(sum(part.n for part in parts), np.sum([part.both for part in parts], axis=0))
+
+    @property
+    def correlations(self) -> Floats:
+        """Of the columns; 0 for columns that are all alike."""
+        ones = np.diag(self.both)
+        covered = self.n * self.both - np.outer(ones, ones)
+        scaled = np.sqrt(np.where(np.diag(covered) > 0, np.diag(covered), 1.0))
+        return np.asarray(covered / np.outer(scaled, scaled))
 
 
 def is_forest(n: int, edges: Integers) -> bool:
@@ -141,13 +137,9 @@ def label_oracle(n_labels: int, edges: Integers) -> Oracle:
 
 
 def hierarchy_oracle(n_labels: int, edges: Integers, require: str | None) -> Oracle:
-    """An exact oracle for closed sets in training: LabelPaths for paths, TreeMRF for forests, enumeration up to 16 labels, else
-    CP-SAT.
-    """
-    if require == "path":
-        from structpred.oracles.label_paths import LabelPaths
-
-        return LabelPaths()
+    """An exact oracle for training: that of the rule, else TreeMRF for forests, enumeration up to 16 labels, else CP-SAT."""
+    if require is not None and RULES[require].trains:
+        return RULES[require].oracle
     if (found := _exact(is_forest(n_labels, edges), n_labels <= ENUMERATED)) is not None:
         return found
     from structpred.oracles.cp_sat import CpSatMRF

@@ -19,6 +19,7 @@ from structpred.models.fields.explain import LabelInspection, explain_field, ins
 from structpred.models.fields.feature_scale import SCALES, FeatureScale
 from structpred.models.fields.label_field import LabelField
 from structpred.models.fields.label_graphs import hierarchy_oracle, label_costs, label_oracle
+from structpred.models.fields.rules import RULES
 from structpred.models.settings import checked_oracle
 from structpred.oracles.mrf import graph_shape
 from structpred.storage.bundles import Bundle
@@ -73,8 +74,7 @@ class LabelSets:
         `predict` says 1 (with an exact oracle). It ranks samples and labels; it is not a probability.
         """
         self._check_fitted()
-        found: Floats = self._field.label_scores(self._field.read(X), self.coef_)
-        return found
+        return np.asarray(self._field.label_scores(self._field.read(X), self.coef_))
 
     def explain(self: Any, x: Any, labels: Any = None, *, label: str | None = None, against: Any = None) -> Explanation:
         """Why an example gets its labels: what each feature of each label, and each pair, adds to the score.
@@ -213,9 +213,6 @@ class MultiLabelMRF(LabelSets, FieldEstimator[Integers, Floats]):
         return with_field(model, model._field_of(head["n_features"], head["label_names"], edges), head, bundle)
 
 
-#: what outputs may have to be, the strictest first
-REQUIRED = ("path", "leaf")
-
 _COSTS = Array(("float64",), ("n_labels",))
 
 
@@ -244,10 +241,10 @@ class HierarchicalMultiLabel(LabelSets, FieldEstimator[Integers, Floats]):
     tables : bool
         Whether the pairs of parents and children have weights of their own.
     require : str or None
-        What an output needs besides being closed, in a hierarchy where no label has two parents. "path": it is one path from a
-        root to a leaf, in training and prediction; "leaf": some leaf is on, in prediction; None: nothing. "auto": "path" where
-        every training row is one path, "leaf" where every row has a leaf on, else None; None, too, where labels have two parents
-        or are missing, with `tables` and with an oracle of your own.
+        What an output needs besides being closed, in a hierarchy where no label has two parents. In training and prediction
+        "path": it is one path from a root to a leaf; "node": one to any label; "trees": in each tree one to any label, or
+        none. In prediction "leaf": some leaf is on. None: nothing. "auto": the first of these that all training rows keep; None
+        where labels have two parents or are missing, with `tables` and with an oracle of your own.
     oracle : Oracle, optional
         None: LabelPaths for paths, TreeMRF for other trees, else EnumerationMRF up to 16 labels, else CpSatMRF; all exact. Or
         your own.
@@ -259,7 +256,7 @@ class HierarchicalMultiLabel(LabelSets, FieldEstimator[Integers, Floats]):
     label_weights_ : ndarray (n_labels,)
         What a wrong label costs.
     require_ : str or None
-        What is required of outputs.
+        What is required of outputs; the log of `fit` says which rows stand against stricter rules.
     edges_, oracle_, n_labels_, n_features_in_, feature_names_in_, label_names_
         As for MultiLabelMRF.
     coef_, certificate_, history_, n_iter_, stop_reason_, converged_, probabilistic_
@@ -288,7 +285,7 @@ class HierarchicalMultiLabel(LabelSets, FieldEstimator[Integers, Floats]):
         **FIELD,
         "label_weights": maybe(Text()),
         "tables": Field(Flag(), "tables", default=True),  # as all models had them once
-        "require": Field(OneOf((None, *REQUIRED)), "require_", default=None),
+        "require": Field(OneOf((None, *RULES)), "require_", default=None),
     })  # fmt: skip
 
     def _field_of(self, hierarchy: LabelHierarchy, label_weights: Any, n_features: int, needed: str | None) -> LabelField:
@@ -304,28 +301,6 @@ class HierarchicalMultiLabel(LabelSets, FieldEstimator[Integers, Floats]):
             costs=costs, tables=self.tables, require=needed,
         )  # fmt: skip
 
-    def _required(self, hierarchy: LabelHierarchy, Y: Integers) -> tuple[str, ...]:
-        """What outputs may have to be by `require` and these rows, the strictest first; DataError where rows contradict it."""
-        if not isinstance(self.tables, bool):
-            raise ParameterError(f"tables: expected True or False, got {self.tables!r}")
-        if self.require == "auto":
-            if self.tables or self.oracle is not None or not hierarchy.is_tree or (Y < 0).any():
-                return ()
-            return tuple(need for need in REQUIRED if contradicting(hierarchy, Y, need) is None)
-        if self.require is None:
-            return ()
-        if self.require not in REQUIRED:
-            raise ParameterError(f"require: expected 'path', 'leaf', 'auto' or None, got {self.require!r}")
-        if self.tables or self.oracle is not None:
-            other = "tables=True" if self.tables else "an oracle of your own"
-            raise ParameterError(f"require={self.require!r} cannot be combined with {other}")
-        hierarchy.require_tree()
-        if (i := contradicting(hierarchy, Y, self.require)) is not None:
-            on = ", ".join(repr(hierarchy.names[k]) for k in np.flatnonzero(Y[i] == 1)[:10].tolist()) or "none"
-            what = "one path from a root to a leaf" if self.require == "path" else "a set with a leaf on"
-            raise DataError(f"sample {i}: require={self.require!r} expects {what}, got the labels {on}")
-        return (self.require,)
-
     def _hierarchy_of(self, X: Any, n_labels: int, names: list[str] | None) -> LabelHierarchy:
         """The hierarchy of the setting, or else of the data."""
         given = self.hierarchy
@@ -335,11 +310,8 @@ class HierarchicalMultiLabel(LabelSets, FieldEstimator[Integers, Floats]):
             raise ParameterError("hierarchy: give one (parents, edges or a LabelHierarchy), or data that have one")
         if not isinstance(given, LabelHierarchy):
             array = np.asarray(given)
-            given = (
-                LabelHierarchy.from_parents(array, names)
-                if array.ndim == 1 and array.size
-                else LabelHierarchy(n_labels, array, names)
-            )
+            flat = array.ndim == 1 and array.size
+            given = LabelHierarchy.from_parents(array, names) if flat else LabelHierarchy(n_labels, array, names)
         if given.n != n_labels:
             raise DataError(f"the hierarchy has {given.n} labels, but y has {n_labels} columns")
         return given
@@ -360,16 +332,3 @@ class HierarchicalMultiLabel(LabelSets, FieldEstimator[Integers, Floats]):
             hierarchy.require_tree()
         model = restored(cls, head, require=head["require"], hierarchy=hierarchy, label_weights=setting, oracle=oracle)
         return with_field(model, model._field_of(hierarchy, costs, head["n_features"], head["require"]), head, bundle)
-
-
-def contradicting(hierarchy: LabelHierarchy, Y: Integers, need: str) -> int | None:
-    """The first row without missing labels that is not what is required; None where all are. Labels have one parent at most."""
-    leaves = np.array([not below for below in hierarchy.children])
-    n_leaves = (Y[:, leaves] == 1).sum(axis=1)
-    if need == "leaf":
-        bad = n_leaves == 0
-    else:  # closed rows with one leaf, and no more labels than its path has
-        lengths = (Y[:, leaves] == 1) @ (hierarchy.ancestors[leaves].sum(axis=1) + 1)
-        bad = (n_leaves != 1) | ((Y == 1).sum(axis=1) != lengths)
-    bad &= (Y >= 0).all(axis=1)
-    return int(bad.argmax()) if bad.any() else None

@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice, product
+from itertools import pairwise
 
 import numpy as np
 
@@ -20,7 +20,7 @@ Truths = Flags
 
 @dataclass(frozen=True, eq=False)
 class LabelForest:
-    """parents: of each label, -1 at roots. order: the labels, parents first. leaves: those without children."""
+    """parents: of each label, -1 at roots. order: the labels in depth-first order. leaves: those without children, too."""
 
     parents: Integers
     order: list[int]
@@ -37,24 +37,46 @@ class LabelForest:
         return np.asarray((rows[:, below] <= rows[:, self.parents[below]]).all(axis=1))
 
     @cached_property
-    def paths(self) -> Labels:
-        """The path of each leaf, (leaves, n) of 0 and 1."""
-        rows = np.zeros((len(self.leaves), len(self.parents)), np.int64)
-        at = self.leaves.copy()
-        while (there := np.flatnonzero(at >= 0)).size:
-            rows[there, at[there]] = 1
-            at[there] = self.parents[at[there]]
-        return rows
+    def to(self) -> "dict[str, PathEnds]":
+        """Paths to a leaf; to any label; in each tree to any of its labels, or none."""
+        order, n = np.array(self.order), len(self.parents)
+        ends = {"leaf": self.leaves, "label": order, "tree": np.insert(order, np.flatnonzero(self.parents[order] < 0), n)}
+        return {name: PathEnds(self.parents, found) for name, found in ends.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class PathEnds:
+    """Paths from a root to `ends`, in depth-first order. The end n, above all labels, is of an empty one, the first of a tree."""
+
+    parents: Integers
+    ends: Integers
+
+    @cached_property
+    def runs(self) -> list[tuple[int, int]]:
+        """The ends of which an output has one each: (first, last + 1)."""
+        return list(pairwise([*(np.flatnonzero(self.ends == len(self.parents)).tolist() or [0]), len(self.ends)]))
 
     @cached_property
     def ladders(self) -> Integers:
-        """Column k: the labels from leaf k up to its root, then the number of labels, one above all."""
-        rows, at, n = [], self.leaves, len(self.parents)
+        """Column k: the labels from end k up to its root, then n."""
+        rows, at, n = [], self.ends, len(self.parents)
         above = np.append(np.where(self.parents < 0, n, self.parents), n)
         while (at < n).any():
             rows.append(at)
             at = above[at]
         return np.array(rows)
+
+    @cached_property
+    def paths(self) -> Labels:
+        """The path to each end, (ends, n) of 0 and 1."""
+        rows = np.zeros((len(self.ends), len(self.parents) + 1), np.int64)
+        rows[np.arange(len(rows)), self.ladders] = 1
+        return np.ascontiguousarray(rows[:, :-1])
+
+    def lengths(self, rows: Truths) -> Integers:
+        """(B, ends): the number of labels on each path, -1 where one of them is off in the row."""
+        on = np.append(rows, np.ones((len(rows), 1), bool), axis=1)
+        return np.where(np.all([on[:, step] for step in self.ladders], axis=0), self.paths.sum(axis=1), -1)
 
 
 @kept_for_shapes
@@ -68,26 +90,27 @@ def forest_of(shape: Shape) -> LabelForest:
     for v, p in enumerate(parents.tolist()):
         if p >= 0:
             children[p].append(v)
-    order = np.flatnonzero(parents < 0).tolist()
-    for v in order:  # it grows while it is walked
-        order += children[v]
+    order, waiting = list[int](), np.flatnonzero(parents < 0)[::-1].tolist()
+    while waiting:
+        order.append(v := waiting.pop())
+        waiting += children[v][::-1]
     if len(order) < n:
         raise DataError(f"the parents {short(shape)} run in a circle: a forest has none")
-    return LabelForest(parents, order, np.array([v for v in range(n) if not children[v]], dtype=np.int64))
+    return LabelForest(parents, order, np.array([v for v in order if not children[v]], dtype=np.int64))
 
 
 class Gains:
-    """What labels gain by being on, for many instances: scores[:, v, a] of label v in state a.
+    """What labels gain by being on, for many instances, rows of part scores.
 
-    gains: (B, n), on less off; the score on where off is forbidden. base: the sum of all that are off, but for the forbidden.
-    must: off is forbidden. never: on is. So no forbidden part is ever added or taken away.
+    gains: (B, n), on less off; the score on where off is forbidden, -inf where on is. base: the sum of all that are off, but for
+    the forbidden. must: off is forbidden. So no forbidden part is ever added or taken away.
     """
 
     def __init__(self, scores: Floats) -> None:
-        off, on = scores[:, :, 0], scores[:, :, 1]
-        self.must, self.never = off <= 0.5 * FORBIDDEN, on <= 0.5 * FORBIDDEN
+        off, on = scores[:, ::2], scores[:, 1::2]
+        self.must = off <= 0.5 * FORBIDDEN
         kept = np.where(self.must, 0.0, off)
-        self.base, self.gains = kept.sum(axis=1), np.where(self.never, 0.0, on) - kept
+        self.base, self.gains = kept.sum(axis=1), np.where(on <= 0.5 * FORBIDDEN, -np.inf, on) - kept
 
 
 class ForestOracle(Oracle):
@@ -98,11 +121,11 @@ class ForestOracle(Oracle):
     """
 
     @abstractmethod
-    def _best(self, gains: Gains, forest: LabelForest) -> tuple[Labels, Truths]:
-        """The best output of each instance, (B, n), and whether there is one."""
+    def _best(self, scores: Floats, forest: LabelForest) -> tuple[Labels, Truths]:
+        """The best output of each instance, (B, n), at scores (B, 2 n), and whether there is one."""
 
     @abstractmethod
-    def _allowed(self, rows: Labels, forest: LabelForest) -> Truths:
+    def allowed(self, rows: Labels, forest: LabelForest) -> Truths:
         """For each closed row whether it is an output."""
 
     def n_parts(self, shape: Shape) -> int:
@@ -111,8 +134,7 @@ class ForestOracle(Oracle):
 
     def argmax(self, scores: Scores, shape: Shape) -> Labels:
         """The best output."""
-        found: Labels = self._rows(checked_scores(scores, self.n_parts(shape), shape), shape, 1, 0)[0]
-        return found
+        return np.asarray(self._rows(checked_scores(scores, self.n_parts(shape), shape), shape, 1, 0)[0])
 
     def argmax_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Labels, Integers]:
         """The best output of each instance; neighbours of one shape are done together."""
@@ -123,7 +145,7 @@ class ForestOracle(Oracle):
         return np.concatenate(found), offsets // 2
 
     def _rows(self, flat: Scores, shape: Shape, n: int, first: int) -> Labels:
-        labels, feasible = self._best(Gains(flat.reshape(n, -1, 2)), forest_of(shape))
+        labels, feasible = self._best(flat.reshape(n, -1), forest_of(shape))
         if not feasible.all():
             i = first + int(np.argmin(feasible))
             raise InfeasibleError(f"instance {i}: every output uses a forbidden part (a score of -1e30)")
@@ -135,7 +157,7 @@ class ForestOracle(Oracle):
         n = len(forest.parents)
         if labels.shape != (n,) or ((labels != 0) & (labels != 1)).any():
             raise ValueError(f"expected 0 or 1 for each of {n} labels, got {short(labels.tolist())}")
-        if not (forest.closed(labels[None])[0] and self._allowed(labels[None], forest)[0]):
+        if not (forest.closed(labels[None])[0] and self.allowed(labels[None], forest)[0]):
             raise ValueError(f"the labels {short(np.flatnonzero(labels).tolist())} are not an output: {type(self).__doc__}")
         return 2 * np.arange(n) + labels
 
@@ -146,17 +168,13 @@ class ForestOracle(Oracle):
 
     def enumerate(self, shape: Shape) -> Iterator[Labels]:
         """All outputs."""
-        forest = forest_of(shape)
-        check_listed(len(forest.parents))
-        return self._listed(forest)
+        check_listed(self.n_parts(shape) // 2)
+        return self._listed(forest_of(shape), len(shape))
 
-    def _listed(self, forest: LabelForest) -> Iterator[Labels]:
-        """A block of all sets of labels at a time."""
-        sets = product((0, 1), repeat=len(forest.parents))
-        while block := list(islice(sets, 4096)):
-            rows = np.array(block, dtype=np.int64)
-            rows = rows[forest.closed(rows)]
-            yield from rows[self._allowed(rows, forest)]
+    def _listed(self, forest: LabelForest, n: int) -> Iterator[Labels]:
+        for k in range(0, 2**n, 4096):  # a block of all sets of labels at a time
+            rows = np.arange(k, min(k + 4096, 2**n))[:, None] >> np.arange(n)[::-1] & 1
+            yield from rows[forest.closed(rows) & self.allowed(rows, forest)]
 
     def label_grid(self, shape: Shape) -> tuple[int, int]:
         """A position for each label, with two states."""

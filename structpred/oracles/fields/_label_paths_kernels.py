@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""The best path in a forest of labels, compiled. gains, must and never are those of `Gains`; labels is the output."""
+"""The best paths in a forest of labels, compiled. Scores are of labels that are off and on; labels is the output."""
 
 import numpy as np
 
@@ -9,50 +9,36 @@ from structpred.runtime.jit import njit
 
 
 @njit(cache=True, nogil=True)
-def best_path(gains, must, never, parents, leaves, labels):
-    """The path that gains most, the first of equal ones; returns whether there is one that is not forbidden."""
-    needed = 0
-    for v in range(must.shape[0]):
-        needed += must[v]
-    best = -np.inf
-    end = np.int64(-1)
-    for leaf in leaves:
-        total = 0.0
-        seen = 0
-        v = leaf
-        while v >= 0:
-            total += -np.inf if never[v] else gains[v]
-            seen += must[v]
-            v = parents[v]
-        if seen == needed and total > best:
-            best = total
-            end = leaf
+def best_path(scores, parents, ends, labels):
+    """Of each run of `PathEnds` the path that gains most, as `Gains` says, the first of equal ones; returns a status."""
+    n = labels.shape[0]
+    left = (scores[: 2 * n : 2] <= 0.5 * FORBIDDEN).sum()  # labels that must be on
     labels[:] = 0
-    v = end
-    while v >= 0:
-        labels[v] = 1
-        v = parents[v]
-    return end >= 0
+    best, most, found = -np.inf, -1, -1
+    for k in range(ends.shape[0] + 1):
+        if k == ends.shape[0] or (k > 0 and ends[k] == n):
+            if found < 0:
+                return NOTHING_LEFT
+            while 0 <= found < n:
+                labels[found] = 1
+                found = parents[found]
+            left -= most
+            best, most, found = -np.inf, -1, -1
+        if k < ends.shape[0]:
+            total, seen, v = 0.0, 0, ends[k]
+            while 0 <= v < n:
+                off, on = scores[2 * v], scores[2 * v + 1]
+                must = off <= 0.5 * FORBIDDEN
+                total += (-np.inf if on <= 0.5 * FORBIDDEN else on) - (0.0 if must else off)
+                seen += must
+                v = parents[v]
+            if total > -np.inf and (seen > most or (seen == most and total > best)):
+                best, most, found = total, seen, ends[k]
+    return OK if left == 0 else NOTHING_LEFT
 
 
 @njit(cache=True, nogil=True)
-def best_paths(gains, must, never, parents, leaves, labels, feasible):
+def best_paths(scores, parents, ends, labels, feasible):
     """`best_path` for each row."""
     for i in range(feasible.shape[0]):
-        feasible[i] = best_path(gains[i], must[i], never[i], parents, leaves, labels[i])
-
-
-@njit(cache=True, nogil=True)
-def best_path_at(scores, parents, leaves, labels):
-    """The best path at these scores of labels that are off and on; returns a status. Gains are reckoned as `Gains` does."""
-    n = labels.shape[0]
-    gains = np.empty(n)
-    must = np.empty(n, np.bool_)
-    never = np.empty(n, np.bool_)
-    for v in range(n):
-        off = scores[2 * v]
-        on = scores[2 * v + 1]
-        must[v] = off <= 0.5 * FORBIDDEN
-        never[v] = on <= 0.5 * FORBIDDEN
-        gains[v] = (0.0 if never[v] else on) - (0.0 if must[v] else off)
-    return OK if best_path(gains, must, never, parents, leaves, labels) else NOTHING_LEFT
+        feasible[i] = best_path(scores[i], parents, ends, labels[i]) == OK
