@@ -54,6 +54,13 @@ def test_import_structpred_is_light() -> None:
     assert [name for name in EXPENSIVE if name in loaded] == []
 
 
+@pytest.mark.parametrize("package", ["structpred.bridges", "structpred.io", "structpred.layers", "structpred.models"])
+def test_names_for_type_checkers_are_those_that_are_loaded(package: str) -> None:
+    """What a lazy package imports under TYPE_CHECKING is what it offers, and what its star stands for."""
+    module = importlib.import_module(package)
+    assert sorted(module.__all__) == dir(module)
+
+
 def test_an_estimator_loads_what_it_is_made_of() -> None:
     """Importing the chain labeler runs at most 110 files; slack, layers, readers and shards come when they are used."""
     code = "import sys, structpred.models.chain.labeler; print(*(getattr(m, '__file__', None) for m in sys.modules.values()))"

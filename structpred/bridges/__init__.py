@@ -12,25 +12,8 @@ if TYPE_CHECKING:
     from structpred.bridges.spacy import from_spacy, sentences_from_spacy, to_spacy
 
 __all__ = [
-    "Annotator",
-    "ChainTagger",
-    "from_datasets",
-    "from_pandas",
-    "from_spacy",
-    "sentences_from_datasets",
-    "sentences_from_spacy",
-    "to_datasets",
-    "to_pandas",
-    "to_spacy",
-    "tokens_from_pandas",
-    "trees_to_datasets",
-]
+    "Annotator", "ChainTagger", "from_datasets", "from_pandas", "from_spacy", "sentences_from_datasets", "sentences_from_spacy",
+    "to_datasets", "to_pandas", "to_spacy", "tokens_from_pandas", "trees_to_datasets",
+]  # fmt: skip
 
-_FILES = {
-    "annotator": ("Annotator",),
-    "datasets": ("from_datasets", "sentences_from_datasets", "to_datasets", "trees_to_datasets"),
-    "nltk": ("ChainTagger",),
-    "pandas": ("from_pandas", "to_pandas", "tokens_from_pandas"),
-    "spacy": ("from_spacy", "sentences_from_spacy", "to_spacy"),
-}
-__getattr__, __dir__ = lazy_names(__name__, _FILES)
+__getattr__, __dir__ = lazy_names(__name__)

@@ -68,13 +68,9 @@ class Annotator:
     """
 
     def __init__(
-        self,
-        name: str,
-        model: str | os.PathLike[str] | None = None,
-        sets: str | None = None,
-        columns: Sequence[str] | None = None,
-        features: Callable[[list[Token]], Any] | None = None,
-    ) -> None:
+        self, name: str, model: str | os.PathLike[str] | None = None, sets: str | None = None,
+        columns: Sequence[str] | None = None, features: Callable[[list[Token]], Any] | None = None,
+    ) -> None:  # fmt: skip
         self.name, self.path, self.sets, self.columns, self.features = name, model, sets, columns, features
         self._model: ChainLabeler | DependencyParser | None = None
         if model is not None and Path(model).exists():
@@ -191,13 +187,9 @@ class Annotator:
 
 
 def make_annotator(
-    nlp: Any,
-    name: str,
-    model: str | None = None,
-    sets: str | None = None,
-    columns: list[str] | None = None,
+    nlp: Any, name: str, model: str | None = None, sets: str | None = None, columns: list[str] | None = None,
     features: Callable[[list[Any]], Any] | None = None,
-) -> Annotator:
+) -> Annotator:  # fmt: skip
     """The factory that spaCy calls; its settings are those of `Annotator`."""
     return Annotator(name, model, sets, columns, features)
 

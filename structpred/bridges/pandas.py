@@ -85,11 +85,7 @@ def tokens_from_pandas(
 
 
 def to_pandas(
-    df: DataFrame,
-    predicted: Sequence[Any],
-    sentence: Names = "sent_id",
-    column: str = "predicted",
-    label: str | None = None,
+    df: DataFrame, predicted: Sequence[Any], sentence: Names = "sent_id", column: str = "predicted", label: str | None = None
 ) -> DataFrame:
     """A copy of the DataFrame with the predictions beside the rows; index, order and the types of its columns stay.
 

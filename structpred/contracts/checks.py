@@ -8,7 +8,6 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.contracts.capabilities import examine_capabilities
 from structpred.contracts.engine import Examiner, OracleReport, Report, brief, enumerated, place, pooled, reported
@@ -25,7 +24,7 @@ from structpred.core.group_scales import GroupScales
 from structpred.core.oracle import Oracle, Shape
 from structpred.core.sparse import SparseVector
 from structpred.core.stand_ins import stand_in
-from structpred.core.types import Floats
+from structpred.core.types import AnyArray, Floats
 from structpred.errors import OracleError
 
 #: after this number of calls of the oracle the shapes that are left are tried with few scores
@@ -127,7 +126,7 @@ class FastCalls:
             wanted[self.phi[i].indices] += coef * self.phi[i].values
             if add is not None:
                 self.ask(add, i, i, self.mu[i], coef, out)
-        mu: npt.NDArray[Any] = np.concatenate([*self.mu.values()])
+        mu: AnyArray = np.concatenate([*self.mu.values()])
         self.same("total", self.ask(f.total, 0, mu, places, coefs), wanted, 0)
         if add is not None:
             self.same("add_spread", out, wanted, 0)
@@ -139,12 +138,7 @@ class FastCalls:
 
 
 def check_oracle(
-    oracle: Oracle,
-    *,
-    shapes: Iterable[Shape] | None = None,
-    n_random: int = 20,
-    seed: int = 0,
-    max_calls: int | None = None,
+    oracle: Oracle, *, shapes: Iterable[Shape] | None = None, n_random: int = 20, seed: int = 0, max_calls: int | None = None
 ) -> OracleReport:
     """Check an oracle against its contract on small shapes.
 

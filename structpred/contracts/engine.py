@@ -13,14 +13,11 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Scores, Shape, capabilities
-from structpred.core.types import Floats
+from structpred.core.types import AnyArray, ArrayLike, Floats
 from structpred.errors import OracleError, StructpredError
 from structpred.text.markup import join, preformatted, tag
-
-Array = npt.NDArray[Any]
 
 #: enumerations longer than this are not walked to the end: the shape then counts as one without `enumerate`
 MAX_OUTPUTS = 20_000
@@ -88,7 +85,7 @@ class Examiner:
         self.checked: Counter[str] = Counter()
         self.skipped: dict[str, str] = {}
         self.cpu_seconds: list[float] = []  # of each argmax, for the report alone: nothing is decided by it
-        self._held: dict[str, list[Array]] = {}
+        self._held: dict[str, list[AnyArray]] = {}
 
     def expect(self, rule: str, ok: object, where: object, expected: str, came: object, cause: str) -> bool:
         """Count one check of a rule; note it as broken unless `ok`. Returns whether it held."""
@@ -166,7 +163,7 @@ class Examiner:
         ok = found.shape == wanted.shape and bool((np.abs(found - wanted) <= tol * (1.0 + np.abs(wanted))).all())
         return self.expect(rule, ok, where, f"{what}, {brief(wanted)}", found, cause)
 
-    def left_alone(self, held: Array, copy: Array, where: object, name: str, method: str) -> None:
+    def left_alone(self, held: AnyArray, copy: AnyArray, where: object, name: str, method: str) -> None:
         """An earlier answer of the method `name` is as it was before a call of `method`."""
         if held.tobytes() == copy.tobytes():
             self.checked["shared buffer"] += 1
@@ -275,7 +272,7 @@ def pooled(shape: Shape, n_parts: int, found: Sequence[tuple[Labels, Floats]]) -
     return Space(shape, n_parts, labels, np.array(counts).reshape(len(labels), n_parts), False)
 
 
-def tolerance(values: npt.ArrayLike) -> float:
+def tolerance(values: ArrayLike) -> float:
     """1e-9, relative to the largest value: what correct ways of adding differ by; float32 does not reach it."""
     return 1e-9 * max(1.0, float(np.abs(values).max(initial=0.0)))
 
@@ -285,7 +282,7 @@ def place(shape: Shape) -> str:
     return f"shape {brief(shape) if not isinstance(shape, str) else repr(shape)}"
 
 
-def _arrays(found: object) -> Iterator[Array]:
+def _arrays(found: object) -> Iterator[AnyArray]:
     """The arrays in an answer, also those in its tuples and lists."""
     if isinstance(found, np.ndarray):
         yield found

@@ -59,14 +59,9 @@ _SOLVED, _ROUNDED = 1e-8, 1e-9
 
 
 def check_projection(
-    project: Projection,
-    *,
-    shapes: Iterable[tuple[int, ...]] = SHAPES,
-    outside: Callable[[Floats], float] | None = None,
-    metric: Floats | float = 1.0,
-    n_random: int = 20,
-    seed: int = 0,
-) -> Report:
+    project: Projection, *, shapes: Iterable[tuple[int, ...]] = SHAPES, outside: Callable[[Floats], float] | None = None,
+    metric: Floats | float = 1.0, n_random: int = 20, seed: int = 0,
+) -> Report:  # fmt: skip
     """Check whether project(x) is the nearest point to x of a convex set: min_z |metric (x - z)|^2 subject to z in the set.
 
     Tried are random points, points with ties, points far away and points of the set. The answer p must be a new float64 array of
@@ -175,16 +170,9 @@ SIZES, STEPS = (1, 2, 7, 40), (0.1, 1.0, 30.0)
 
 
 def check_prox(
-    prox: Prox,
-    value: Value,
-    *,
-    conjugate: Value | None = None,
-    conjugate_prox: Prox | None = None,
-    sizes: Iterable[int] = SIZES,
-    steps: Iterable[float] = STEPS,
-    n_random: int = 20,
-    seed: int = 0,
-) -> Report:
+    prox: Prox, value: Value, *, conjugate: Value | None = None, conjugate_prox: Prox | None = None,
+    sizes: Iterable[int] = SIZES, steps: Iterable[float] = STEPS, n_random: int = 20, seed: int = 0,
+) -> Report:  # fmt: skip
     """Check whether prox(x, s) is argmin_z |z - x|^2 / 2 + s f(z) for the convex function f of `value`.
 
     Tried are random points, ties and zero. The answer p must be a new float64 array of finite numbers like x, the same when asked

@@ -5,12 +5,11 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.contracts.engine import Examiner, Space, brief, enumerated, place, pooled
 from structpred.contracts.maximum import HUGE, TIES, ZERO, Answer, ShapeCase, directed_scores, plain_scores
 from structpred.core.oracle import Labels, Scores, Shape
-from structpred.core.types import Floats
+from structpred.core.types import AnyArray, Floats, Integers
 from structpred.errors import OracleError
 
 #: instances of a batch whose marginals and projections are compared
@@ -274,11 +273,11 @@ def examine_other_batches(examiner: Examiner, cases: list[ShapeCase]) -> None:
                     examiner.expect(rule, same, where, f"{brief(right)}, one by one", answer, "offsets, or scratch kept")
 
 
-def _ends(pieces: Iterable[Any]) -> npt.NDArray[np.int64]:
+def _ends(pieces: Iterable[Any]) -> Integers:
     return np.cumsum([0, *map(len, pieces)], dtype=np.int64)
 
 
-def _flat(pieces: Iterable[Any], kind: type) -> npt.NDArray[Any]:
+def _flat(pieces: Iterable[Any], kind: type) -> AnyArray:
     return np.concatenate([*pieces, np.empty(0, kind)])
 
 
@@ -286,7 +285,7 @@ def _column(found: list[Any], k: int) -> list[Any]:
     return [one[k] for one in found]
 
 
-_BATCHES: dict[str, tuple[str, str, Callable[[list[Any]], tuple[npt.NDArray[Any], ...]]]] = {
+_BATCHES: dict[str, tuple[str, str, Callable[[list[Any]], tuple[AnyArray, ...]]]] = {
     "parts_batch": ("parts", "parts of a batch different from loop", lambda found: (_flat(found, np.int64), _ends(found))),
     "argmax_bound_batch": (
         "argmax_bound",

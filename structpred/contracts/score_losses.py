@@ -8,11 +8,10 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.contracts.engine import Examiner, Report, examined, kind_of
 from structpred.core.oracle import Shape
-from structpred.core.types import Floats
+from structpred.core.types import Flags, Floats
 from structpred.errors import LossError
 from structpred.layers.loss import Layer, LayerRecord, Loss, LossRecord
 from structpred.layers.record import Scores
@@ -111,7 +110,7 @@ class _Pairs:
         self.examiner.finite(found, "all pairs", method)
         return np.asarray(found)
 
-    def each(self, rule: str, ok: npt.NDArray[np.bool_], expected: str, came: Floats, cause: str) -> None:
+    def each(self, rule: str, ok: Flags, expected: str, came: Floats, cause: str) -> None:
         """One check a pair; the first that fails is reported."""
         self.examiner.checked[rule] += len(self.z) - 1
         k = int(np.argmin(ok))

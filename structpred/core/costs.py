@@ -8,11 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Oracle, Shape
 from structpred.core.own_code import raised
-from structpred.core.types import Floats, Integers
+from structpred.core.types import Flags, Floats, Integers
 from structpred.errors import LossError, ParameterError, StructpredError
 from structpred.runtime.moved import renamed
 from structpred.runtime.ranges import ends_of
@@ -69,7 +68,7 @@ class InstanceCosts(Protocol):
         """The loss of instance i."""
         ...
 
-    def take(self, rows: npt.NDArray[np.int64]) -> "InstanceCosts":
+    def take(self, rows: Integers) -> "InstanceCosts":
         """Those of these instances, in this order."""
         ...
 
@@ -79,7 +78,7 @@ def each_loss(loss: Cost | InstanceCosts) -> Callable[[int], Cost]:
     return loss.loss_of if isinstance(loss, InstanceCosts) else lambda i: loss
 
 
-def losses_of(loss: Cost | InstanceCosts, rows: npt.NDArray[np.int64]) -> Cost | InstanceCosts:
+def losses_of(loss: Cost | InstanceCosts, rows: Integers) -> Cost | InstanceCosts:
     """The loss of these instances."""
     return loss.take(rows) if isinstance(loss, InstanceCosts) else loss
 
@@ -102,16 +101,10 @@ class TaskCosts:
     """
 
     def __init__(
-        self,
-        loss: Cost | InstanceCosts,
-        oracle: Oracle,
-        labels: Sequence[Labels],
-        shapes: Sequence[Shape],
-        parts: Sequence[npt.NDArray[np.int64]],
-        n_parts: Sequence[int],
-        token_weights: Sequence[Floats] | None,
+        self, loss: Cost | InstanceCosts, oracle: Oracle, labels: Sequence[Labels], shapes: Sequence[Shape],
+        parts: Sequence[Integers], n_parts: Sequence[int], token_weights: Sequence[Floats] | None,
         given: Mapping[int, PartCosts] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         if not isinstance(loss, InstanceCosts) and (reason := missing_method(loss)) is not None:
             raise LossError(f"loss: {reason}")
         self._oracle, self._labels, self._shapes, self._token_weights = oracle, labels, shapes, token_weights
@@ -125,7 +118,7 @@ class TaskCosts:
         self._units = np.zeros(len(labels), dtype=np.int64)
         self._dense: list[Floats] | None = None
         #: of each instance the row of its label costs at each position; None: that of the true label
-        self.rows: list[npt.NDArray[np.int64]] | None = None
+        self.rows: list[Integers] | None = None
         loss_of = each_loss(loss)
         for i in range(len(labels)):
             known = None if given is None else given.get(i)
@@ -139,7 +132,7 @@ class TaskCosts:
         except Exception as error:
             raise LossError(f"sample {i}: {self._name}.costs raised {raised(error)}") from error
 
-    def _checked(self, i: int, answer: object, truth: npt.NDArray[np.int64]) -> "GridCosts | _Sparse":
+    def _checked(self, i: int, answer: object, truth: Integers) -> "GridCosts | _Sparse":
         if isinstance(answer, GridCosts):
             return self._checked_grid(i, answer)
         if not isinstance(answer, PartCosts):
@@ -284,7 +277,7 @@ class TaskCosts:
             on_grid *= self._token_weights[i][:, None]
 
     def take(
-        self, rows: npt.NDArray[np.int64], labels: Sequence[Labels], shapes: Sequence[Shape], weights: Sequence[Floats] | None
+        self, rows: Integers, labels: Sequence[Labels], shapes: Sequence[Shape], weights: Sequence[Floats] | None
     ) -> "TaskCosts":
         """The losses of these instances, whose labels, shapes and token weights are given: nothing is asked again."""
         new = object.__new__(TaskCosts)
@@ -302,7 +295,7 @@ class TaskCosts:
         new.__dict__.update(self.__dict__, _labels=labels)
         return new
 
-    def with_choices(self, choices: Mapping[int, npt.NDArray[np.bool_]]) -> "TaskCosts":
+    def with_choices(self, choices: Mapping[int, Flags]) -> "TaskCosts":
         """The same losses where some positions may have several labels: there a label costs the least of what it costs beside
         any of these. choices: of some instances with label grids, (n_positions, n_labels), which labels each position may have.
 
@@ -310,7 +303,7 @@ class TaskCosts:
         """
         new = self.relabelled(self._labels)
         new.rows, new._answers, new._dense = list(self._labels), list(self._answers), None
-        sets: dict[int, npt.NDArray[np.bool_]] = {}
+        sets: dict[int, Flags] = {}
         for width in {own.shape[1] for own in choices.values()}:
             at = [i for i, own in choices.items() if own.shape[1] == width]
             masks = np.concatenate([choices[i] for i in at])
@@ -369,7 +362,7 @@ class _Sparse(NamedTuple):
     """Checked part costs, without their zeros."""
 
     constant: float
-    at: npt.NDArray[np.int64]
+    at: Integers
     costs: Floats
 
     @classmethod

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.sparse import SparseVector, squared_norm
-from structpred.core.types import Floats, Integers
+from structpred.core.types import AnyArray, Floats, Integers
 from structpred.core.weights import Vector
 
 #: Optional calls and attributes: the name, and what it promises. `check_feature_map` tries each call beside the plain one.
@@ -98,7 +97,7 @@ class FeatureMap(Protocol):
             out[delta.indices] += coefs[i] * delta.values
         return out
 
-    def arrays(self) -> Sequence[npt.NDArray[Any]]:
+    def arrays(self) -> Sequence[AnyArray]:
         """The data, for a fingerprint of the training set."""
         ...
 

@@ -5,13 +5,12 @@ from itertools import pairwise
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.own_code import asked_parts, blamed, raised
 from structpred.core.scores import all_finite
 from structpred.core.stand_ins import stand_in
-from structpred.core.types import Integers
+from structpred.core.types import AnyArray, Integers
 from structpred.errors import DataError, OracleError, StructpredError
 from structpred.runtime.ranges import ends_of, packed
 from structpred.runtime.threads import run_ranges, split_evenly
@@ -38,7 +37,7 @@ def argmax_batch(
     check_finite(scores, offsets)
     if (batch := stand_in(oracle, "argmax_batch", ("argmax", "n_parts"))) is not None:
 
-        def ask(*piece: Any) -> tuple[npt.NDArray[Any], ...]:
+        def ask(*piece: Any) -> tuple[AnyArray, ...]:
             labels, ends = _checked_batch(_asked(batch, oracle, "argmax_batch", *piece), oracle, len(piece[2]), "argmax_batch")
             return labels.copy(), np.diff(ends)
 
@@ -66,14 +65,14 @@ def _asked(batch: Callable[..., Any], oracle: Oracle, method: str, *arguments: A
 
 
 def _on_threads(
-    ask: Callable[..., tuple[npt.NDArray[Any], ...]], scores: Scores, offsets: Integers, shapes: Sequence[Shape],
+    ask: Callable[..., tuple[AnyArray, ...]], scores: Scores, offsets: Integers, shapes: Sequence[Shape],
     n_jobs: int,
-) -> list[npt.NDArray[Any]]:  # fmt: skip
+) -> list[AnyArray]:  # fmt: skip
     """The arrays that `ask` gives for neighbours, on up to n_jobs threads, joined in the order of the instances."""
     if n_jobs == 1 or len(shapes) <= 1:
         return list(ask(scores, offsets, shapes))
     ranges = split_evenly(np.diff(offsets), n_jobs)
-    found: dict[int, tuple[npt.NDArray[Any], ...]] = {}
+    found: dict[int, tuple[AnyArray, ...]] = {}
 
     def run(a: int, b: int) -> None:
         found[a] = ask(scores[offsets[a] : offsets[b]], offsets[a : b + 1] - offsets[a], shapes[a:b])
@@ -91,7 +90,7 @@ def argmax_bound_batch(
     """
     name = "argmax_bound_batch"
 
-    def ask(*piece: Any) -> tuple[npt.NDArray[Any], ...]:
+    def ask(*piece: Any) -> tuple[AnyArray, ...]:
         found = _asked(oracle.argmax_bound_batch, oracle, name, *piece)
         if not (isinstance(found, tuple) and len(found) == 3):
             raise OracleError(

@@ -1,17 +1,14 @@
 """Sums whose last digits depend on the vectors alone: for all that goes into weights, histories and certificates."""
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
-from structpred.core.types import Floats
+from structpred.core.types import AnyArray, Floats, Floats32
 from structpred.runtime.lazy_names import later
 
 _kernels = later("structpred.core._product_kernels")
 
 
-def dot(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> float:
+def dot(a: AnyArray, b: AnyArray) -> float:
     """<a, b> in float64, added up in a fixed order. That of `a @ b` depends on the CPU and on how many threads BLAS has.
 
     >>> dot(np.array([1.0, 2.0]), np.array([3.0, 0.5], np.float32))
@@ -24,7 +21,7 @@ def dot(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> float:
     return float(_kernels().dot(np.ascontiguousarray(a), np.ascontiguousarray(b)))
 
 
-def weighted_square(a: npt.NDArray[np.float32], weights: npt.NDArray[np.float32]) -> float:
+def weighted_square(a: Floats32, weights: Floats32) -> float:
     """sum_k weights[k] a[k]^2 in float64, added up in a fixed order.
 
     >>> weighted_square(np.array([1.0, 2.0], np.float32), np.array([3.0, 0.5], np.float32))
@@ -42,6 +39,6 @@ def dot_of_differences(a: Floats, b: Floats, c: Floats, d: Floats) -> float:
     return float(_kernels().dot_of_differences(a, b, c, d))
 
 
-def add_multiple(out: npt.NDArray[Any], coef: float, vector: npt.NDArray[Any]) -> None:
+def add_multiple(out: AnyArray, coef: float, vector: AnyArray) -> None:
     """out += coef * vector, in their own precision, without a vector in between. BLAS rounds once or twice, as the CPU does."""
     _kernels().add_multiple(out, out.dtype.type(coef), vector)

@@ -11,13 +11,12 @@ with s, low and high of the group of j: `DualMap`.
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, ClassVar, NamedTuple, Protocol, cast
+from typing import ClassVar, NamedTuple, Protocol, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.products import dot
-from structpred.core.types import Floats
+from structpred.core.types import AnyArray, ArrayLike, Floats, Integers
 from structpred.core.weights import Vector
 from structpred.errors import MissingCapabilityError
 
@@ -43,13 +42,13 @@ class DualMap(NamedTuple):
     low <= high; low is -inf or finite, high inf or finite. A scale of zero freezes the weights of a group at zero.
     """
 
-    ends: npt.NDArray[np.int64]
+    ends: Integers
     scale: Floats
     low: Floats
     high: Floats
 
     @staticmethod
-    def of(ends: npt.ArrayLike, scale: npt.ArrayLike, low: npt.ArrayLike = 0.0, high: npt.ArrayLike = 0.0) -> "DualMap":
+    def of(ends: ArrayLike, scale: ArrayLike, low: ArrayLike = 0.0, high: ArrayLike = 0.0) -> "DualMap":
         """From arrays, or from single numbers that hold for all groups."""
         where = np.array(ends, np.int64)
         return DualMap(where, *(np.array(np.broadcast_to(x, where.shape), np.float64) for x in (scale, low, high)))
@@ -199,7 +198,7 @@ class Regulariser:
     strong_convexity: float = 0.0
     adapts: ClassVar[bool] = False
 
-    def grouped(self, groups: npt.NDArray[np.int64], names: Sequence[str]) -> "Regulariser":
+    def grouped(self, groups: Integers, names: Sequence[str]) -> "Regulariser":
         """The regulariser to use where group k of the weights is groups[k]:groups[k+1]; asked once, before all else."""
         return self
 
@@ -257,7 +256,7 @@ def pieces_of(w: Vector, length: int = 1 << 18) -> Iterator[Floats]:
         yield w[k : k + length].astype(np.float64)
 
 
-def array_digest(array: npt.NDArray[Any]) -> str:
+def array_digest(array: AnyArray) -> str:
     """Of all numbers of an array; its own text leaves numbers out."""
     return f"{array.dtype} {array.shape} {hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()}"
 
@@ -267,7 +266,7 @@ def capabilities(regulariser: object) -> frozenset[str]:
     return frozenset(name for name in OPTIONAL if callable(getattr(regulariser, name, None)))
 
 
-def group_norms(w: Vector, groups: npt.ArrayLike) -> Floats:
+def group_norms(w: Vector, groups: ArrayLike) -> Floats:
     """|w_k| of every group, in float64; group k is groups[k]:groups[k+1]."""
     return np.sqrt(DualMap.of(np.asarray(groups)[1:], 1.0).squares(pieces_of(w)))
 

@@ -7,11 +7,10 @@ from math import isfinite
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Scores, Shape
-from structpred.core.types import Floats, Integers
+from structpred.core.types import ArrayLike, Floats, Integers
 from structpred.errors import DataError
 from structpred.runtime.memory import check_fits
 
@@ -64,7 +63,7 @@ def checked_table(shapes: Sequence[Shape], *names: str) -> Integers:
     return np.fromiter(chain.from_iterable(shapes), np.int64).reshape(-1, len(names))
 
 
-def checked_scores(scores: npt.ArrayLike, n_parts: int, shape: Shape) -> Scores:
+def checked_scores(scores: ArrayLike, n_parts: int, shape: Shape) -> Scores:
     """The scores as a C-contiguous float64 array, the same one where it is such; anything but n_parts finite numbers: DataError.
 
     Numbers of other real types are converted; 2-d arrays, complex numbers, objects and truth values are refused.
@@ -79,7 +78,7 @@ def checked_scores(scores: npt.ArrayLike, n_parts: int, shape: Shape) -> Scores:
     return flat
 
 
-def shaped_scores(scores: npt.ArrayLike, n_parts: int, shape: Shape) -> Scores:
+def shaped_scores(scores: ArrayLike, n_parts: int, shape: Shape) -> Scores:
     """The same without a look at the numbers, for compiled calls that say whether all are finite."""
     flat = _flat(scores)
     if flat.shape != (n_parts,):
@@ -89,7 +88,7 @@ def shaped_scores(scores: npt.ArrayLike, n_parts: int, shape: Shape) -> Scores:
     return flat
 
 
-def checked_batch(scores: npt.ArrayLike, offsets: npt.ArrayLike, n_parts: Sequence[int] | Integers) -> tuple[Scores, Integers]:
+def checked_batch(scores: ArrayLike, offsets: ArrayLike, n_parts: Sequence[int] | Integers) -> tuple[Scores, Integers]:
     """The same for a batch: instance i has the n_parts[i] scores from offsets[i] on. DataError names the sample."""
     flat, ends = shaped_batch(scores, offsets, n_parts)
     if not all_finite(flat):
@@ -99,7 +98,7 @@ def checked_batch(scores: npt.ArrayLike, offsets: npt.ArrayLike, n_parts: Sequen
     return flat, ends
 
 
-def shaped_batch(scores: npt.ArrayLike, offsets: npt.ArrayLike, n_parts: Sequence[int] | Integers) -> tuple[Scores, Integers]:
+def shaped_batch(scores: ArrayLike, offsets: ArrayLike, n_parts: Sequence[int] | Integers) -> tuple[Scores, Integers]:
     """The same without a look at the numbers, for compiled calls that say whether all are finite."""
     flat, ends = _flat(scores), np.ascontiguousarray(offsets)
     if ends.shape != (len(n_parts) + 1,) or ends.dtype.kind not in "iu" or flat.ndim != 1:
@@ -176,7 +175,7 @@ def all_finite(flat: Scores) -> bool:
     return bool(np.count_nonzero(np.isfinite(flat)) == len(flat))  # faster than all() for a few numbers
 
 
-def _flat(scores: npt.ArrayLike) -> Scores:
+def _flat(scores: ArrayLike) -> Scores:
     if type(scores) is np.ndarray and scores.dtype == _FLOAT and scores.flags.num & _PLAIN == _PLAIN:
         return scores
     try:

@@ -71,6 +71,11 @@ def scheme_of(counts: Iterable[tuple[str, int]], sequences: Iterable[Sequence[st
     return "IOB1" if broken["IOB1"] < broken["IOB2"] else "IOB2"
 
 
+def marks_phrases(labels: Iterable[str]) -> bool:
+    """Whether each label is O, or a tag of any scheme and a type."""
+    return all(_parse(label) is not None for label in labels)
+
+
 def each_violation(labels: Sequence[str], scheme: str) -> Iterator[tuple[int, str]]:
     """Where a label sequence breaks a scheme: (position, what is wrong), in order.
 
@@ -115,7 +120,7 @@ def _rules(parts: Iterable[tuple[str, str]], scheme: str) -> Iterator[int]:
 @lru_cache(1 << 10)
 def _may_follow(before: str, tag: str, same: bool, scheme: str) -> bool:
     a, b = (name if name == "O" else f"{name}-{kind}" for name, kind in ((before, "X"), (tag, "X" if same else "Y")))
-    return a in _between(None, a, (b,), scheme, scheme) and b in _between((a,), b, None, scheme, scheme)
+    return a in _between(None, a, (b,), scheme, scheme)[0] and b in _between((a,), b, None, scheme, scheme)[0]
 
 
 def tables(labels: Sequence[str], scheme: str) -> tuple[Flags, Flags, Flags]:
@@ -141,15 +146,16 @@ def _read(before: Any, label: Any) -> tuple[int, int, int]:
 
 
 @lru_cache(1 << 16)
-def _between(before: Choice, label: Any, after: Choice, scheme: str, own: str) -> tuple[str, ...]:
-    """How a label is written in a scheme. Where a neighbour is not known, what the scheme `own` says by the tag counts."""
+def _between(before: Choice, label: Any, after: Choice, scheme: str, own: str) -> tuple[tuple[str, ...], bool]:
+    """How a label is written in a scheme, and whether the scheme `own` has it here. By the tag where neighbours are not known."""
     tag, kind = _parsed(label)
     if tag == "O":
-        return _EDGE
+        return _EDGE, True
     said = [divmod(k % 4, 2) for k, one in enumerate(TABLE[own]) if one == tag]
     starts = {_read(before[0], label)[:2]} if before and len(before) == 1 else {*product((0, 1), (a for a, _ in said))}
     ends = {_read(label, after[0])[2]} if after and len(after) == 1 else {b for _, b in said}
-    return tuple(sorted({f"{TABLE[scheme][4 * touches + 2 * a + b]}-{kind}" for touches, a in starts for b in ends}))
+    places = {4 * touches + 2 * a + b for touches, a in starts for b in ends}
+    return tuple(sorted({f"{TABLE[scheme][k]}-{kind}" for k in places})), any(TABLE[own][k] == tag for k in places)
 
 
 def written(row: Sequence[Any], scheme: str, own: str = "iob2") -> list[Any]:
@@ -165,11 +171,14 @@ def written(row: Sequence[Any], scheme: str, own: str = "iob2") -> list[Any]:
     choices: list[Any] = [x if x is None or isinstance(x, tuple) else (x,) for x in row]
     between = zip([_EDGE, *choices], choices, [*choices[1:], _EDGE], strict=False)
     if all(isinstance(label, str) for label in row):
-        return [_between(before, here[0], after, scheme, own)[0] for before, here, after in between]
-    return [
-        here if here is None else tuple(sorted({new for x in here for new in _between(before, x, after, scheme, own)}))
-        for before, here, after in between
-    ]
+        return [_between(before, here[0], after, scheme, own)[0][0] for before, here, after in between]
+    found: list[Any] = []
+    for before, here, after in between:
+        ways = [] if here is None else [_between(before, x, after, scheme, own) for x in here]
+        sound = any(allowed for _, allowed in ways)  # a label that breaks the scheme counts where there is no other
+        labels = {new for new_ones, allowed in ways if allowed or not sound for new in new_ones}
+        found.append(None if here is None else tuple(sorted(labels)))
+    return found
 
 
 def own_scheme(rows: Sequence[Sequence[Any]]) -> str:

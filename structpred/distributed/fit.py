@@ -118,14 +118,9 @@ def _sharded(trainer: Trainer, seed: int) -> ShardedTrainer:
 
 
 def fit(
-    model: Model,
-    shards: Shards,
-    classes: Sequence[Any] | None = None,
-    client: Any = None,
-    store: str | os.PathLike[str] | None = None,
-    dev: tuple[Any, Any] | None = None,
-    every: int = 1,
-) -> Model:
+    model: Model, shards: Shards, classes: Sequence[Any] | None = None, client: Any = None,
+    store: str | os.PathLike[str] | None = None, dev: tuple[Any, Any] | None = None, every: int = 1,
+) -> Model:  # fmt: skip
     """Train `model` on data that no machine needs to hold as a whole, on a cluster of dask.distributed; returns the model.
 
     It ends as after `model.fit`: history, certificate, callbacks, tol, patience, checkpoint, resume and Ctrl-C are the model's
@@ -242,7 +237,7 @@ class _Run(NamedTuple):
                 rounds.end()  # workers need no memory for this stage, or none yet
                 self._replace(place=folder / other._stage).fit(other, how, _training_of(other, None), None, None)
 
-            sharding = sharding.prepared(model, further)
+            sharding = sharding.prepared(model, further).shared(model)
             agreed, plan, whole, facts, goal = self._begin(rounds, sharding, model, classes, plan, regulariser)
             if dev is not None:
                 score = sharding.dev_scorer(model, agreed, dev)

@@ -14,9 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from structpred.core.types import Floats
+from structpred.core.types import AnyArray, Floats
 from structpred.distributed import sums, tasks
 from structpred.distributed.cluster import without_module, workers_of
 from structpred.distributed.store import Store
@@ -253,7 +252,7 @@ class Rounds:
         """What all know before round t."""
         return self.store.read_common(f"common.{t}")
 
-    def losses(self, w: npt.NDArray[Any]) -> float:
+    def losses(self, w: AnyArray) -> float:
         """sum_i p_i H_i(w); at the weights that it was last asked about no shard is."""
         digest = hashlib.sha256(np.ascontiguousarray(w).data).hexdigest()
         if self.known[0] != digest:
@@ -261,7 +260,7 @@ class Rounds:
                 self.known = digest, float(self.round("the objective", sums.losses, n, last=sums.add_losses))
         return self.known[1]
 
-    def pieces(self, w: npt.NDArray[Any]) -> list[dict[str, npt.NDArray[Any]]]:
+    def pieces(self, w: AnyArray) -> list[dict[str, AnyArray]]:
         """The linear piece of each instance at w, by shard, as `sums.pieces` writes them."""
         with self._weights(w) as n:
             self.round("the pieces", sums.pieces, n)
@@ -271,13 +270,13 @@ class Rounds:
             finally:
                 self.store.remove(*names)
 
-    def sums(self, what: str, each: Callable[..., Any], w: npt.NDArray[Any]) -> tuple[list[float], Floats]:
+    def sums(self, what: str, each: Callable[..., Any], w: AnyArray) -> tuple[list[float], Floats]:
         """The numbers and the vectors of the reports each(job, k, n) of every shard, each added up; `weights.n` are w."""
         with self._weights(w) as asked, self.added(what, each, asked, last=sums.sums_of) as (numbers, n, ends):
             return numbers, self.store.read_sum(f"{n}.0", ends)
 
     @contextlib.contextmanager
-    def _weights(self, w: npt.NDArray[Any]) -> Iterator[str]:
+    def _weights(self, w: AnyArray) -> Iterator[str]:
         """Weights that the shards are asked about, by their name, which no other run has: workers keep what they read."""
         self.asked += 1
         n = f"{self.token}-{self.asked}"

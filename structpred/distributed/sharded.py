@@ -6,11 +6,10 @@ from contextlib import contextmanager
 from typing import Annotated, Any, NamedTuple, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.group_scales import Scale
 from structpred.core.sparse import SparseVector
-from structpred.core.types import Floats
+from structpred.core.types import AnyArray, ArrayLike, Floats, Integers
 from structpred.core.weights import Vector
 from structpred.distributed import sums, tasks
 from structpred.distributed.rounds import Rounds
@@ -95,7 +94,7 @@ class Summed:
         """The constant of the plane."""
         return step.loss
 
-    def terms(self, task: TaskLike, w: Vector, rows: npt.ArrayLike, shares: npt.ArrayLike | None = None) -> Terms:
+    def terms(self, task: TaskLike, w: Vector, rows: ArrayLike, shares: ArrayLike | None = None) -> Terms:
         """The same for bundle methods."""
         (value, constant), slope = cast(Any, task).rounds.sums("the plane", sums.plane, w)
         return Terms(slope, constant, *np.array([[constant], [value], [value]]))
@@ -111,9 +110,9 @@ class RoundState(NamedTuple):
     started: 0 before the shards have their first states.
     """
 
-    t: Annotated[npt.NDArray[np.int64], COUNT]
-    started: Annotated[npt.NDArray[np.int64], Values(0, 1)]
-    digest: Annotated[npt.NDArray[np.int64], Values(0, 255)]
+    t: Annotated[Integers, COUNT]
+    started: Annotated[Integers, Values(0, 1)]
+    digest: Annotated[Integers, Values(0, 255)]
     dual: Annotated[Floats, Values(nan=True)]
 
 
@@ -185,7 +184,7 @@ def _after(closed: Closed, t: int) -> RoundState:
     return RoundState(np.array(t), np.array(1), digest, np.array(np.nan if closed.dual is None else closed.dual))
 
 
-Arrays = dict[str, npt.NDArray[Any]]
+Arrays = dict[str, AnyArray]
 
 
 class Gathered:
@@ -213,7 +212,7 @@ class Gathered:
         """The constant of that piece."""
         return self._surrogate.offset(step)
 
-    def values(self, task: TaskLike, w: Vector) -> npt.NDArray[np.float64]:
+    def values(self, task: TaskLike, w: Vector) -> Floats:
         """Upper bounds of H_i(w), all i."""
         return np.concatenate([arrays["numbers"][2] for arrays in cast(Any, task).rounds.pieces(w)])
 

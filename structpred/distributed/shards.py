@@ -199,15 +199,9 @@ class Shards(Sequence[Shard]):
 
     @classmethod
     def of_parquet(
-        cls,
-        path: PathLike,
-        n: int | None = None,
-        *,
-        tokens: str | Sequence[str] = "tokens",
-        labels: str = "labels",
-        weights: str | None = None,
-        token_weights: str | None = None,
-    ) -> "Shards":
+        cls, path: PathLike, n: int | None = None, *, tokens: str | Sequence[str] = "tokens", labels: str = "labels",
+        weights: str | None = None, token_weights: str | None = None,
+    ) -> "Shards":  # fmt: skip
         """Row groups of a Parquet file, a row a sequence; needs pyarrow.
 
         n: how many shards, each of some row groups that follow each other; None: one a row group. tokens: the column that holds

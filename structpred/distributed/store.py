@@ -119,7 +119,7 @@ class Store:
         return digest
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=2)  # it may hold vectors of words
 def read_object(folder: str, digest: str) -> Any:
     """The object of a digest, read once a process. Only bytes of that digest, which the client sent, are unpickled."""
     path = Path(folder) / f"spec.{digest}"

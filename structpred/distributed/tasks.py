@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.regulariser import Regulariser
-from structpred.core.types import Floats
+from structpred.core.types import Floats, Integers
 from structpred.distributed.cluster import is_memory_above
 from structpred.distributed.reading import Print, read_shard
 from structpred.distributed.shards import about_shard, in_shard
@@ -202,14 +201,14 @@ def _problem_of(job: Job, held: Held) -> tuple[Objective, StreamProblem]:
     return goal, problem
 
 
-def _holders(folder: str, at: IndexMap | None) -> npt.NDArray[np.int64]:
+def _holders(folder: str, at: IndexMap | None) -> Integers:
     """How many shards have each of the weights at these places: as long as these, so that shards do not keep it."""
     found = _all_holders(folder)
     return found if at is None else at.of(found)
 
 
 @lru_cache(maxsize=1)
-def _all_holders(folder: str) -> npt.NDArray[np.int64]:
+def _all_holders(folder: str) -> Integers:
     """Those of all weights, read once a process."""
     return Store(folder).read("holders")["holders"]
 

@@ -70,15 +70,9 @@ PARSING_METRICS: Metrics = {
 
 
 def bootstrap_interval(
-    gold: Sequences,
-    predicted: Sequences,
-    metric: str = "f1",
-    *,
-    scheme: str = "conlleval",
-    confidence: float = 0.95,
-    n_resamples: int = 1000,
-    seed: int = 0,
-) -> Interval:
+    gold: Sequences, predicted: Sequences, metric: str = "f1", *, scheme: str = "conlleval", confidence: float = 0.95,
+    n_resamples: int = 1000, seed: int = 0,
+) -> Interval:  # fmt: skip
     """Return the percentile bootstrap interval of a metric; whole sequences are drawn with replacement.
 
     metric: one of METRICS. The same seed gives the same interval. Raises DataError as `encode` does, ParameterError for
@@ -92,16 +86,9 @@ def bootstrap_interval(
 
 
 def compare_systems(
-    gold: Sequences,
-    first: Sequences,
-    second: Sequences,
-    metric: str = "f1",
-    *,
-    scheme: str = "conlleval",
-    confidence: float = 0.95,
-    n_resamples: int = 10_000,
-    seed: int = 0,
-) -> Comparison:
+    gold: Sequences, first: Sequences, second: Sequences, metric: str = "f1", *, scheme: str = "conlleval",
+    confidence: float = 0.95, n_resamples: int = 10_000, seed: int = 0,
+) -> Comparison:  # fmt: skip
     """Compare the predictions of two systems on the same sequences: difference, its interval, and a p-value.
 
     metric: one of METRICS. The smallest p-value is 1 / (n_resamples + 1). Raises DataError as `encode` does,
@@ -126,14 +113,9 @@ def parsing_interval(
 
 
 def compare_parsers(
-    first: ParsingScores,
-    second: ParsingScores,
-    metric: str = "las",
-    *,
-    confidence: float = 0.95,
-    n_resamples: int = 10_000,
+    first: ParsingScores, second: ParsingScores, metric: str = "las", *, confidence: float = 0.95, n_resamples: int = 10_000,
     seed: int = 0,
-) -> Comparison:
+) -> Comparison:  # fmt: skip
     """Compare two parsers on the same sentences under the same rules: difference, its interval, and a p-value.
 
     first, second: from `evaluate_trees` on the same gold trees. metric: one of PARSING_METRICS. Raises DataError if rules

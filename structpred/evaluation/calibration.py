@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from structpred.core.types import Floats
+from structpred.core.types import Flags, Floats
 from structpred.data.phrases import PhraseLabels, as_iobes
 from structpred.errors import DataError, ParameterError
 from structpred.evaluation.chunks import ChunkCounts
@@ -25,7 +24,7 @@ class Calibration(Shown):
     """Probabilities of phrases, the most probable first, and which are right. n_gold: how many phrases there are in truth."""
 
     probabilities: Floats
-    right: npt.NDArray[np.bool_]
+    right: Flags
     n_gold: int
 
     def bins(self) -> list[tuple[float, int, float, float, float, float]]:

@@ -6,9 +6,8 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from structpred.core.types import Integers
+from structpred.core.types import AnyArray, Integers
 from structpred.errors import DataError
 
 Sequences = Sequence[Sequence[Hashable]]
@@ -28,7 +27,7 @@ class Coded:
     offsets: Integers
 
 
-def sums(per_token: npt.NDArray[Any], offsets: Integers) -> Integers:
+def sums(per_token: AnyArray, offsets: Integers) -> Integers:
     """A figure per token added up over each sequence."""
     totals = np.concatenate(([0], np.cumsum(per_token, dtype=np.int64)))
     return totals[offsets[1:]] - totals[offsets[:-1]]

@@ -79,15 +79,9 @@ class LearningCurve(Shown):
 
 
 def learning_curve(
-    model: Any,
-    X: Any,
-    y: Sequence[Sequence[Any]],
-    X_test: Any,
-    y_test: Sequence[Sequence[Any]],
-    *,
-    fractions: Sequence[float] = (0.1, 0.2, 0.4, 0.7, 1.0),
-    seeds: Sequence[int] = (0, 1, 2),
-) -> LearningCurve:
+    model: Any, X: Any, y: Sequence[Sequence[Any]], X_test: Any, y_test: Sequence[Sequence[Any]], *,
+    fractions: Sequence[float] = (0.1, 0.2, 0.4, 0.7, 1.0), seeds: Sequence[int] = (0, 1, 2),
+) -> LearningCurve:  # fmt: skip
     """Train clones of `model` on growing parts of (X, y) and score them on (X_test, y_test).
 
     X: in any form that the model takes. For each seed the sequences are put into a random order, and a fraction takes the

@@ -119,16 +119,9 @@ def tree_score(parser: Any, X: Any, y: Any = None, *, figure: str = "las") -> fl
 
 
 def cross_val_predict(
-    estimator: Any,
-    X: Sequence[Any],
-    y: Sequence[Any],
-    *,
-    groups: Any = None,
-    cv: Any = None,
-    n_jobs: int | None = None,
-    method: str = "predict",
-    params: Mapping[str, Any] | None = None,
-) -> list[Any]:
+    estimator: Any, X: Sequence[Any], y: Sequence[Any], *, groups: Any = None, cv: Any = None, n_jobs: int | None = None,
+    method: str = "predict", params: Mapping[str, Any] | None = None,
+) -> list[Any]:  # fmt: skip
     """For each sequence what a model says that was trained on the other folds: one entry per sequence, in the order of X.
 
     X, y: lists of sequences. cv: the number of folds (None: 5), a splitter such as KFold(5, shuffle=True), or pairs of index

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from structpred.core.types import Integers
+from structpred.core.types import Flags, Integers
 from structpred.errors import DataError
 from structpred.evaluation.chunks import counts_lines
 from structpred.evaluation.coding import sums, tallied
-from structpred.evaluation.trees import Flags, Forest, Parse, ParsingRules, check_trees, forest
+from structpred.evaluation.trees import Forest, Parse, ParsingRules, check_trees, forest
 from structpred.io.treebanks.treebank import Treebank
 from structpred.text.markup import Shown
 
@@ -178,13 +178,9 @@ def _percent(share: float | None) -> str:
 
 
 def evaluate_trees(
-    gold: Sequence[Parse],
-    predicted: Sequence[Parse],
-    *,
-    forms: Sequence[Sequence[str]],
-    upos: Sequence[Sequence[str]],
+    gold: Sequence[Parse], predicted: Sequence[Parse], *, forms: Sequence[Sequence[str]], upos: Sequence[Sequence[str]],
     rules: ParsingRules,
-) -> ParsingScores:
+) -> ParsingScores:  # fmt: skip
     """Compare predicted trees with the gold ones, word by word.
 
     gold, predicted: one tree per sentence. forms, upos: the words of each sentence and their universal tags. rules: one of

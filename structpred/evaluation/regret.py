@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Oracle, Shape
-from structpred.core.types import Floats, Integers
+from structpred.core.types import ArrayLike, Floats, Integers
 from structpred.task.regret import Numbers, PartScores, Regrets, packed_labels, regrets, true_scores
 
 #: an output is best at the predicted scores if it lacks so little, relative to the largest of them
@@ -24,13 +23,9 @@ class TieRegrets(NamedTuple):
 
 
 def evaluate_regret(
-    oracle: Oracle,
-    decisions: Sequence[npt.ArrayLike],
-    shapes: Sequence[Shape],
-    *,
-    costs: Numbers | None = None,
+    oracle: Oracle, decisions: Sequence[ArrayLike], shapes: Sequence[Shape], *, costs: Numbers | None = None,
     values: Numbers | None = None,
-) -> Regrets:
+) -> Regrets:  # fmt: skip
     """The regret of each decision: by how much the best decision is better at the true costs or values.
 
     Parameters
@@ -71,12 +66,7 @@ def evaluate_regret(
 
 
 def tie_regrets(
-    oracle: Oracle,
-    predicted: Numbers,
-    shapes: Sequence[Shape],
-    *,
-    costs: Numbers | None = None,
-    values: Numbers | None = None,
+    oracle: Oracle, predicted: Numbers, shapes: Sequence[Shape], *, costs: Numbers | None = None, values: Numbers | None = None
 ) -> TieRegrets:
     """The regret of the best and of the worst decision among those that are best at the predicted costs or values.
 

@@ -236,26 +236,13 @@ def evaluate_sequences(gold: Sequences, predicted: Sequences, scheme: str = "con
         invalid_gold = invalid_predicted = 0
     n_tokens, n_errors = len(coded.gold), int(wrong.sum())
     return Evaluation(
-        token_accuracy=1 - n_errors / n_tokens,
-        sequence_accuracy=float(np.mean(wrong == 0)),
-        precision=shares[0],
-        recall=shares[1],
-        f1=shares[2],
-        f1_strict=f1_strict,
-        n_tokens=n_tokens,
-        n_sequences=len(wrong),
-        n_errors=n_errors,
-        n_gold_phrases=total.n_gold,
-        n_predicted_phrases=total.n_predicted,
-        n_correct_phrases=total.n_correct,
-        scheme=scheme,
-        strict_scheme=strict,
-        n_invalid_gold=invalid_gold,
-        n_invalid_predicted=invalid_predicted,
-        per_type=per_type,
-        per_label=label_counts(coded),
-        confusions=confused(coded, _MOST_CONFUSED),
-    )
+        token_accuracy=1 - n_errors / n_tokens, sequence_accuracy=float(np.mean(wrong == 0)),
+        precision=shares[0], recall=shares[1], f1=shares[2], f1_strict=f1_strict,
+        n_tokens=n_tokens, n_sequences=len(wrong), n_errors=n_errors,
+        n_gold_phrases=total.n_gold, n_predicted_phrases=total.n_predicted, n_correct_phrases=total.n_correct,
+        scheme=scheme, strict_scheme=strict, n_invalid_gold=invalid_gold, n_invalid_predicted=invalid_predicted,
+        per_type=per_type, per_label=label_counts(coded), confusions=confused(coded, _MOST_CONFUSED),
+    )  # fmt: skip
 
 
 def token_accuracy(gold: Sequences, predicted: Sequences) -> float:

@@ -6,9 +6,8 @@ from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-from structpred.core.types import Integers
+from structpred.core.types import AnyArray, ArrayLike, Flags, Integers
 from structpred.errors import DataError
 from structpred.io.templates.arc_featurizer import is_punctuation
 
@@ -31,7 +30,7 @@ class ParsingRules:
     single_root: bool
     trees_only: bool
 
-    def punctuation(self, forms: Sequence[str], upos: Sequence[str]) -> npt.NDArray[np.bool_]:
+    def punctuation(self, forms: Sequence[str], upos: Sequence[str]) -> Flags:
         """Tell which words are punctuation; forms, upos: one string per word. Returns bool (n_words)."""
         if self.punctuation_by_tag:
             return np.fromiter((tag == "PUNCT" for tag in upos), np.bool_, len(upos))
@@ -56,7 +55,6 @@ CONLL07_WITHOUT_PUNCTUATION = ParsingRules("CoNLL-2007, option -p", False, False
 UD = ParsingRules("Universal Dependencies", True, True, True, True, True)
 
 
-Flags = npt.NDArray[np.bool_]
 BLOCK = 2_000_000  # pairs of an arc and a word under it looked at together; bounds the memory at some 100 MB
 _NO_LABEL = "_"  # the relation of words in a tree without relations, next to trees that have some
 _SHOWN = 6  # words of a sentence in an error message
@@ -66,7 +64,7 @@ class Parse(Protocol):
     """A parse of n words: heads, integers (n) with 0 for the root and words numbered from 1; labels, n relations or None."""
 
     @property
-    def heads(self) -> npt.ArrayLike:
+    def heads(self) -> ArrayLike:
         """The head of each word."""
 
     @property
@@ -148,7 +146,7 @@ def forest(trees: Sequence[Parse], forms: Sequence[Sequence[str]], name: str) ->
     if len(trees) != len(forms):
         raise DataError(f"expected a {name} tree for each of {len(forms)} sentences, got {len(trees)}")
     lengths = np.fromiter(map(len, forms), np.int64, len(forms))
-    rows: list[npt.NDArray[np.generic]] = []
+    rows: list[AnyArray] = []
     labels: list[str] = []
     for i, tree in enumerate(trees):
         row = np.asarray(tree.heads)

@@ -4,12 +4,11 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from structpred.core.types import Integers
+from structpred.core.types import AnyArray, Floats32, Integers
 from structpred.features.positions import PositionFeatures
 from structpred.io.ocr import OcrWords
 from structpred.models.kernels.functions import RBF, B1Spline, Linear, Polynomial, ProductKernel
@@ -26,8 +25,6 @@ from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.online.grouped_weights import FunctionNorms
 from structpred.trainers.problem import Problem, Trainer
 from structpred.trainers.proximal import OnlineProximal, best_rate
-
-Floats = npt.NDArray[Any]
 
 #: linear and quadratic kernels with unit diagonal, sigma^2 = 5, and 5 % of the B1-spline's values not zero
 KERNELS: dict[str, ProductKernel] = {
@@ -71,7 +68,7 @@ class Model:
 class Fold:
     """Words to train on: images, codes of the letters, where words begin, and the Gram matrices."""
 
-    images: npt.NDArray[np.float32]
+    images: Floats32
     codes: Integers
     offsets: Integers
     n_labels: int
@@ -115,9 +112,9 @@ class Fold:
 class Expansion(NamedTuple):
     """A model that was trained: (letters, labels) coefficients for each kernel, and start, stop and transition scores."""
 
-    coefficients: dict[str, Floats]
-    edges: Floats
-    transitions: Floats
+    coefficients: dict[str, AnyArray]
+    edges: AnyArray
+    transitions: AnyArray
 
 
 class Found(NamedTuple):
@@ -129,7 +126,7 @@ class Found(NamedTuple):
     C: float
     eta0: float
     seconds: float
-    weights: Floats
+    weights: AnyArray
     groups: list[str]
     gap: float | None = None
 
@@ -155,7 +152,7 @@ def step_size(problem: Problem, plan: Plan) -> float:
     return best
 
 
-def held_out(fold: Fold, model: Model, plan: Plan, rates: Sequence[float], part: int) -> Floats:
+def held_out(fold: Fold, model: Model, plan: Plan, rates: Sequence[float], part: int) -> AnyArray:
     """How many letters of every `parts`-th word each C labels correctly, trained on the other words."""
     words = np.arange(len(fold.offsets) - 1)
     own, rest = words[words % plan.parts != part], words[words % plan.parts == part]
@@ -213,7 +210,7 @@ def accuracies(fold: Fold, models: Sequence[Expansion], test: OcrWords, labels: 
     return [accuracy(model, own, test.offsets, codes) for model, own in zip(models, scores, strict=True)]
 
 
-def accuracy(model: Expansion, scores: Floats, offsets: Integers, codes: Integers) -> float:
+def accuracy(model: Expansion, scores: AnyArray, offsets: Integers, codes: Integers) -> float:
     """The share of letters that the best label sequences have right. scores: (letters, labels) of the kernels, changed."""
     scores[offsets[:-1]] += model.edges[0]
     scores[offsets[1:] - 1] += model.edges[1]
@@ -224,7 +221,7 @@ def accuracy(model: Expansion, scores: Floats, offsets: Integers, codes: Integer
     return right / len(codes)
 
 
-def values_of(kernels: dict[str, ProductKernel], A: Floats, B: Floats) -> Iterator[tuple[str, ProductKernel, Floats]]:
+def values_of(kernels: dict[str, ProductKernel], A: AnyArray, B: AnyArray) -> Iterator[tuple[str, ProductKernel, AnyArray]]:
     """The values of each kernel between the rows of A and B, from the same inner products."""
     inner, a, b = A @ B.T, np.einsum("ij,ij->i", A, A), np.einsum("ij,ij->i", B, B)
     for name, kernel in kernels.items():
@@ -245,5 +242,5 @@ def _part(gram: Gram, rows: Integers, columns: Integers) -> Gram:
     return part
 
 
-def _dense(gram: Gram) -> Floats:
+def _dense(gram: Gram) -> AnyArray:
     return np.asarray(gram if isinstance(gram, np.ndarray) else gram.toarray(), np.float32)

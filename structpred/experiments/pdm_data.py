@@ -6,9 +6,8 @@ from itertools import combinations
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
-from structpred.core.types import Floats, Integers
+from structpred.core.types import Flags, Floats, Integers
 from structpred.errors import DataError
 from structpred.experiments.experiment import data_file
 from structpred.io.ocr import read_ocr
@@ -40,7 +39,7 @@ class Partition:
     train: Integers
     validation: Integers
     test: Integers
-    labelled: npt.NDArray[np.bool_]
+    labelled: Flags
 
 
 def partition(y: Integers, per_class: int, seed: int) -> Partition:

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
-from structpred.core.types import Floats
+from structpred.core.types import Flags, Floats, Integers
 from structpred.evaluation.ranking import break_even_point, roc_area
 from structpred.experiments.experiment import data_file
 from structpred.io import read_treebank
@@ -22,7 +21,6 @@ from structpred.models.linear.classifier import LinearClassifier
 from structpred.models.linear.similarities import SimilarityFeatures
 
 log = logging.getLogger("structpred.experiments")
-Flags = npt.NDArray[np.bool_]
 
 #: how many samples to train on, as in the paper
 TRAINED = 10
@@ -247,7 +245,7 @@ def _category(name: str, positive: Flags, scores: Floats) -> Category:
 
 
 def areas(
-    values: Floats, positive: Flags, train: npt.NDArray[np.int64], test: npt.NDArray[np.int64], C: float
+    values: Floats, positive: Flags, train: Integers, test: Integers, C: float
 ) -> list[float]:  # fmt: skip
     """The ROC area with and without signs; 1/2 where one of the parts has one class only."""
     if len({*positive[train]}) < 2 or len({*positive[test]}) < 2:

@@ -51,12 +51,7 @@ def multilabel_task(data: MultiLabelData, oracle: Oracle) -> Task:
 
 
 def compare_searches(
-    tasks: Mapping[str, Task],
-    lam: float,
-    *,
-    rounds: int = 10,
-    epsilon: float = 0.1,
-    relaxed: bool = False,
+    tasks: Mapping[str, Task], lam: float, *, rounds: int = 10, epsilon: float = 0.1, relaxed: bool = False
 ) -> list[SearchRow]:
     """Section 5.1: n-slack cutting planes whose planes come from the first method; every method is asked at every call.
 

@@ -29,6 +29,7 @@ from structpred.oracles.label_paths import LabelPaths
 from structpred.oracles.mrf_enumeration import EnumerationMRF
 from structpred.oracles.tree_mrf import TreeMRF, tree_plan
 from structpred.storage.atomic import check_target, write_atomic
+from structpred.storage.bundles import Bundle
 
 SOURCES = Path(__file__).resolve().parent.parent
 _LIGHT = "structpred.export.light"
@@ -66,24 +67,25 @@ def chain_parts(model: ChainLabeler) -> Parts:
 
 def _input_parts(input_: Any) -> Parts:
     """How tokens become features."""
-    if not isinstance(input_, NumericInput) and input_.arrays.widths:
-        raise ParameterError("arrays beside strings, vec: templates: exported programs read strings or arrays, not both at once")
     if isinstance(input_, NumericInput):
         return Parts({"n_features": input_.n_columns, "intercept": bool(input_.intercept)}, {}, {})
+    assert isinstance(input_, TokenInput | RowInput)
+    (part := Bundle({})).add("arrays", beside := input_.arrays.to_bundle())
+    settings: dict[str, Any] = {"arrays": beside.header, "n_bits": None}
     if isinstance(input_, TokenInput):
         known = input_.features
         if isinstance(known, FeatureDictionary):
-            return Parts({"n_bits": None}, {}, {"names": known.names})
-        return Parts({"n_bits": known.n_bits}, {}, {})
-    assert isinstance(input_, RowInput)
+            return Parts(settings, part.arrays, part.texts | {"names": known.names})
+        return Parts(settings | {"n_bits": known.n_bits}, part.arrays, part.texts)
     featurizer = input_.features
     refuse_transitions(featurizer.templates, "exported programs")
-    n_columns = 1 + max((atom.column for template in featurizer.templates for atom in template.atoms), default=0)
-    settings = {"templates": [template.to_dict() for template in featurizer.templates], "n_columns": n_columns}
-    part = featurizer.to_bundle()
+    n_columns = 1 + max((atom.column for template in input_.templates for atom in template.atoms), default=0)
+    settings |= {"templates": [template.to_dict() for template in featurizer.templates], "n_columns": n_columns}
+    own = featurizer.to_bundle()
+    arrays, texts = part.arrays | own.arrays, part.texts | own.texts
     if isinstance(featurizer, HashedTemplateFeaturizer):
-        return Parts({**settings, "n_bits": featurizer.hasher.n_bits, "padding": None}, {}, part.texts)
-    return Parts({**settings, "n_bits": None, "padding": featurizer._padding}, part.arrays, part.texts)
+        return Parts({**settings, "n_bits": featurizer.hasher.n_bits, "padding": None}, arrays, texts)
+    return Parts({**settings, "padding": featurizer._padding}, arrays, texts)
 
 
 def _file_settings(model: ChainLabeler) -> dict[str, Any]:

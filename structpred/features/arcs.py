@@ -113,15 +113,9 @@ class ArcFeatures(FeatureMap):
     _prepared: int | None = None
 
     def __init__(
-        self,
-        data: AttributedSentences,
-        templates: Sequence[ArcTemplate],
-        bits: Sequence[int],
-        *,
-        dtype: npt.DTypeLike = np.float32,
-        candidates: ArcCandidates | None = None,
-        fixed: FixedParts | None = None,
-    ) -> None:
+        self, data: AttributedSentences, templates: Sequence[ArcTemplate], bits: Sequence[int], *,
+        dtype: npt.DTypeLike = np.float32, candidates: ArcCandidates | None = None, fixed: FixedParts | None = None,
+    ) -> None:  # fmt: skip
         if len(bits) != len(templates) or not all(1 <= b <= 28 for b in bits):
             raise ParameterError(f"expected {len(templates)} numbers of bits in [1, 28], one per template, got {list(bits)}")
         self.data, self.templates, self.bits = data, list(templates), list(bits)

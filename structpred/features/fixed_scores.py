@@ -2,12 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from structpred.core.types import Floats, Integers
+from structpred.core.types import AnyArray, Floats, Integers, Integers32
 from structpred.runtime.ranges import ends_of
 
 
@@ -20,7 +18,7 @@ class FixedScores:
     """
 
     rows: Floats
-    row_of: npt.NDArray[np.int32]
+    row_of: Integers32
     edges: Floats
 
     @staticmethod
@@ -33,7 +31,7 @@ class FixedScores:
         rows = self.rows[self.row_of[first:last]].ravel()
         return np.concatenate((rows, self.edges.ravel())) if edges else rows
 
-    def arrays(self) -> tuple[npt.NDArray[Any], ...]:
+    def arrays(self) -> tuple[AnyArray, ...]:
         """All of them."""
         return self.rows, self.row_of, self.edges
 

@@ -7,12 +7,11 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.feature_map import FeatureMap
 from structpred.core.oracle import Shape
 from structpred.core.sparse import SparseVector
-from structpred.core.types import Floats, Integers
+from structpred.core.types import AnyArray, ArrayLike, DTypeLike, Floats, Integers
 from structpred.core.weights import Vector, check_length
 from structpred.errors import DataError, ParameterError
 from structpred.features.fixed_scores import FixedParts
@@ -48,23 +47,12 @@ class GraphFeatures(FeatureMap):
     """
 
     def __init__(
-        self,
-        graphs: Sequence[Shape],
-        rows: Any,
-        row_of: Sequence[npt.ArrayLike] | None = None,
-        node_type: Sequence[npt.ArrayLike] | None = None,
-        *,
-        edge_rows: Any = None,
-        edge_row_of: Sequence[npt.ArrayLike] | None = None,
-        edge_type: Sequence[npt.ArrayLike] | None = None,
-        edge_flipped: Sequence[npt.ArrayLike] | None = None,
-        n_node_types: int = 1,
-        n_edge_types: int = 1,
-        n_states: int,
-        symmetric: bool = False,
-        fixed: Sequence[Floats | None] | None = None,
-        dtype: npt.DTypeLike = np.float64,
-    ) -> None:
+        self, graphs: Sequence[Shape], rows: Any, row_of: Sequence[ArrayLike] | None = None,
+        node_type: Sequence[ArrayLike] | None = None, *, edge_rows: Any = None,
+        edge_row_of: Sequence[ArrayLike] | None = None, edge_type: Sequence[ArrayLike] | None = None,
+        edge_flipped: Sequence[ArrayLike] | None = None, n_node_types: int = 1, n_edge_types: int = 1, n_states: int,
+        symmetric: bool = False, fixed: Sequence[Floats | None] | None = None, dtype: DTypeLike = np.float64,
+    ) -> None:  # fmt: skip
         for name, value in (("n_node_types", n_node_types), ("n_edge_types", n_edge_types), ("n_states", n_states)):
             if value < 1:
                 raise ParameterError(f"{name} must be at least 1, got {value}")
@@ -163,7 +151,7 @@ class GraphFeatures(FeatureMap):
         n, e = self._node_at[p + 1] - self._node_at[p], self._edge_at[p + 1] - self._edge_at[p]
         return int(n * self.n_states + e * self.n_states**2)
 
-    def tables(self, w: Vector) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    def tables(self, w: Vector) -> tuple[AnyArray, AnyArray]:
         """The flat weights as node tables (n_node_types, d, K) and edge tables (n_edge_types, d_e, P), views."""
         check_length(w, self.dim)
         nodes, edges = w[: self.start], w[self.start :]
@@ -272,7 +260,7 @@ class GraphFeatures(FeatureMap):
         new.fixed = self.fixed.take(rows)
         return new
 
-    def arrays(self) -> Sequence[npt.NDArray[Any]]:
+    def arrays(self) -> Sequence[AnyArray]:
         """The rows, and which of them nodes and edges use."""
         rows = (a for side in (self.nodes, self.edges) for a in (side.indptr, side.indices, side.values, side.offsets))
         return (*rows, self._pattern, self._nodes, self._node_at, self._edges, self._edge_at, *self.fixed.arrays())

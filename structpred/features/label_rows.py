@@ -5,12 +5,11 @@ from copy import copy
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.feature_map import FeatureMap
 from structpred.core.oracle import Shape
 from structpred.core.sparse import SparseVector, coalesced
-from structpred.core.types import Floats, Integers
+from structpred.core.types import AnyArray, DTypeLike, Floats, Integers
 from structpred.core.weights import Vector, check_length
 from structpred.errors import DataError, ParameterError
 from structpred.features.rows import stack_rows
@@ -52,7 +51,7 @@ class LabelRows(FeatureMap):
     #: what trainers may ask for besides the calls of all feature maps: `rows`, `table` and `squared_norms`
     capabilities = frozenset({"label_rows"})
 
-    def __init__(self, X: Any, n_labels: int, *, dtype: npt.DTypeLike = np.float32) -> None:
+    def __init__(self, X: Any, n_labels: int, *, dtype: DTypeLike = np.float32) -> None:
         if isinstance(n_labels, bool) or not isinstance(n_labels, int | np.integer) or n_labels < 1:
             raise ParameterError(f"n_labels must be a whole number >= 1, got {n_labels!r}")
         self.rows = stack_rows(X, "X")
@@ -80,7 +79,7 @@ class LabelRows(FeatureMap):
         """n_labels."""
         return self.n_labels
 
-    def table(self, w: Vector) -> npt.NDArray[Any]:
+    def table(self, w: Vector) -> AnyArray:
         """The flat weights as their table (n_features, n_labels), a view; DataError for another number of weights."""
         check_length(w, self.dim)
         return w.reshape(-1, self.n_labels)
@@ -149,6 +148,6 @@ class LabelRows(FeatureMap):
         new.rows, new._squares = self.rows.take(rows), self._squares[rows]
         return new
 
-    def arrays(self) -> Sequence[npt.NDArray[Any]]:
+    def arrays(self) -> Sequence[AnyArray]:
         """The packed matrix."""
         return (self.rows.indptr, self.rows.indices, self.rows.values)

@@ -5,11 +5,10 @@ from copy import copy
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.feature_map import FeatureMap
 from structpred.core.sparse import SparseVector
-from structpred.core.types import Floats, Integers
+from structpred.core.types import AnyArray, ArrayLike, DTypeLike, Floats, Integers
 from structpred.core.weights import Vector, check_length
 from structpred.errors import DataError
 from structpred.features.rows import FeatureRows, csr_of
@@ -30,7 +29,7 @@ class PartFeatures(FeatureMap):
     [11.0, 11.0, 11.0]
     """
 
-    def __init__(self, matrices: Sequence[Any], *, n_columns: int | None = None, dtype: npt.DTypeLike = np.float64) -> None:
+    def __init__(self, matrices: Sequence[Any], *, n_columns: int | None = None, dtype: DTypeLike = np.float64) -> None:
         from scipy import sparse
 
         rows = []
@@ -51,14 +50,14 @@ class PartFeatures(FeatureMap):
 
     @classmethod
     def of_rows(
-        cls, indptr: npt.ArrayLike, indices: npt.ArrayLike, values: npt.ArrayLike, offsets: npt.ArrayLike, n_columns: int
+        cls, indptr: ArrayLike, indices: ArrayLike, values: ArrayLike, offsets: ArrayLike, n_columns: int
     ) -> "PartFeatures":
         """From rows that are packed already: row r has indices[indptr[r]:indptr[r+1]], sample i the rows from offsets[i] on."""
         self = cls.__new__(cls)
         self._keep(indptr, indices, values, offsets, n_columns, np.float64)
         return self
 
-    def _keep(self, indptr: Any, indices: Any, values: Any, offsets: Any, n_columns: int, dtype: npt.DTypeLike) -> None:
+    def _keep(self, indptr: Any, indices: Any, values: Any, offsets: Any, n_columns: int, dtype: DTypeLike) -> None:
         self.indptr = np.ascontiguousarray(indptr, dtype=np.int64)
         self.indices = np.ascontiguousarray(indices, dtype=np.int64)
         self.values = np.ascontiguousarray(values, dtype=np.float64)
@@ -130,6 +129,6 @@ class PartFeatures(FeatureMap):
         new._keep(packed.indptr, packed.indices, packed.values, packed.offsets, self.dim, self.dtype)
         return new
 
-    def arrays(self) -> Sequence[npt.NDArray[Any]]:
+    def arrays(self) -> Sequence[AnyArray]:
         """The packed matrix."""
         return (self.indptr, self.indices, self.values, self.offsets)

@@ -2,15 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.feature_map import FeatureMap
 from structpred.core.group_scales import GroupScales
 from structpred.core.sparse import SparseVector, coalesced
-from structpred.core.types import Floats, Integers
+from structpred.core.types import AnyArray, DTypeLike, Floats, Integers
 from structpred.core.weights import Vector, check_length
 from structpred.data.ragged import Ragged
 from structpred.data.sequences import PackedSequences
@@ -59,7 +57,7 @@ class PositionFeatures(FeatureMap):
 
     def __init__(
         self, grams: Sequence[Gram], offsets: Integers, n_labels: int, names: Sequence[str], *,
-        dtype: npt.DTypeLike = np.float32, fixed: FixedScores | None = None,
+        dtype: DTypeLike = np.float32, fixed: FixedScores | None = None,
     ) -> None:  # fmt: skip
         self.space = FunctionSpace(grams, n_labels, [2 * n_labels, n_labels**2])
         self.offsets, self.n_labels, self.fixed = np.ascontiguousarray(offsets, np.int64), n_labels, fixed
@@ -103,7 +101,7 @@ class PositionFeatures(FeatureMap):
         n = _kernels().emit_positions(parts, counts, *where, idx[0], val[0], idx[1], val[1])
         return SparseVector(idx[0, :n], val[0, :n])
 
-    def arrays(self) -> Sequence[npt.NDArray[Any]]:
+    def arrays(self) -> Sequence[AnyArray]:
         """The Gram matrices, and where sequences begin."""
         return [*self.space.arrays(), self.offsets, *(() if self.fixed is None else self.fixed.arrays())]
 
@@ -116,7 +114,7 @@ class MixedFeatures(PositionFeatures):
 
     def __init__(
         self, grams: Sequence[Gram], explicit: PackedSequences, n_labels: int, names: Sequence[str], *,
-        dtype: npt.DTypeLike = np.float32, fixed: FixedScores | None = None,
+        dtype: DTypeLike = np.float32, fixed: FixedScores | None = None,
     ) -> None:  # fmt: skip
         super().__init__(grams, explicit.offsets, n_labels, names, dtype=dtype, fixed=fixed)
         self.explicit = SequenceFeatures(explicit, n_labels, dtype=dtype)
@@ -148,6 +146,6 @@ class MixedFeatures(PositionFeatures):
         indices = [*(start + places for start in self.groups[:K]), self.groups[K] + rest.indices]
         return SparseVector(np.concatenate(indices), np.concatenate((*[values] * K, rest.values)))
 
-    def arrays(self) -> Sequence[npt.NDArray[Any]]:
+    def arrays(self) -> Sequence[AnyArray]:
         """The Gram matrices, where sequences begin, and the explicit features."""
         return [*super().arrays(), *self.explicit.arrays()]

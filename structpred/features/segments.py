@@ -1,17 +1,15 @@
 """Features of labelled segments: those of whole segments, and those of their tokens, summed up inside."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.costs import PartCosts
 from structpred.core.feature_map import FeatureMap
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Oracle, Shape
 from structpred.core.sparse import SparseVector
-from structpred.core.types import Floats, Integers
+from structpred.core.types import AnyArray, Floats, Integers
 from structpred.core.weights import Vector, check_length
 from structpred.data.sequences import PackedSequences
 from structpred.features.fixed_scores import FixedScores
@@ -69,7 +67,7 @@ class SegmentFeatures(FeatureMap):
         indices = np.concatenate((of_tokens.indices, self.tokens.dim + whole.indices))
         return SparseVector(indices, np.concatenate((of_tokens.values, whole.values)))
 
-    def arrays(self) -> Sequence[npt.NDArray[Any]]:
+    def arrays(self) -> Sequence[AnyArray]:
         """The packed features."""
         return *self.tokens.arrays(), *self.segments.arrays()
 

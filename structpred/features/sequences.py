@@ -7,11 +7,10 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.group_scales import GroupScales
 from structpred.core.sparse import SparseVector
-from structpred.core.types import Floats, Integers
+from structpred.core.types import AnyArray, DTypeLike, Floats, Integers, Integers32
 from structpred.core.weights import Vector, check_length, padded
 from structpred.data.sequences import PackedSequences
 from structpred.errors import ParameterError
@@ -27,7 +26,7 @@ def n_chain_weights(n_features: int, n_labels: int) -> int:
     return (n_features + 2 + n_labels) * padded(n_labels)
 
 
-def weight_table(w: Vector, n_labels: int) -> npt.NDArray[Any]:
+def weight_table(w: Vector, n_labels: int) -> AnyArray:
     """The flat weights of a chain as their table, without the columns that pad it; a view."""
     return w.reshape(-1, padded(n_labels))[:, :n_labels]
 
@@ -54,14 +53,9 @@ class SequenceFeatures:
     """
 
     def __init__(
-        self,
-        data: PackedSequences,
-        n_labels: int,
-        *,
-        transitions: bool = True,
-        dtype: npt.DTypeLike = np.float32,
+        self, data: PackedSequences, n_labels: int, *, transitions: bool = True, dtype: DTypeLike = np.float32,
         fixed: FixedScores | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         if n_labels < 1:
             raise ParameterError(f"n_labels must be at least 1, got {n_labels}")
         self.data, self.n_labels, self.transitions = data, n_labels, transitions
@@ -87,7 +81,7 @@ class SequenceFeatures:
         """Without what is counted again when it is needed."""
         return {name: value for name, value in self.__dict__.items() if name not in ("_local", "_group_of_feature")}
 
-    def table(self, w: Vector) -> npt.NDArray[Any]:
+    def table(self, w: Vector) -> AnyArray:
         """The flat weights as their table (n_rows, width), a view; DataError for another number of weights."""
         check_length(w, self.dim)
         return w.reshape(self.n_rows, self.width)
@@ -122,7 +116,7 @@ class SequenceFeatures:
         return out
 
     @cached_property
-    def _group_of_feature(self) -> npt.NDArray[np.int32]:
+    def _group_of_feature(self) -> Integers32:
         """The group of each feature."""
         rows = np.diff(self.groups) // self.width
         return np.repeat(np.arange(len(rows), dtype=np.int32), rows)
@@ -152,7 +146,7 @@ class SequenceFeatures:
         return np.zeros((most + (2 + self.n_labels if self.transitions else 0)) * self.width)
 
     @cached_property
-    def _local(self) -> tuple[npt.NDArray[np.int32], int]:
+    def _local(self) -> tuple[Integers32, int]:
         """The features of each sequence numbered from zero, so that `spread` works in a few cached rows; the most of any."""
         d, local = self.data, np.empty(len(self.data.indices), np.int32)
         seen_in, rank = np.full(d.n_features, -1), np.empty(d.n_features, np.int32)
@@ -203,7 +197,7 @@ class SequenceFeatures:
         new.fixed, new._has_fixed = FixedScores(rows, row_of.astype(np.int32), self.fixed.edges), True
         return new
 
-    def arrays(self) -> Sequence[npt.NDArray[Any]]:
+    def arrays(self) -> Sequence[AnyArray]:
         """The packed corpus."""
         d = self.data
         return (d.indptr, d.indices, d.values, d.offsets, *self.fixed.arrays())

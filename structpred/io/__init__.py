@@ -31,21 +31,4 @@ __all__ = [
     "write_npz_multilabel", "write_treebank",
 ]  # fmt: skip
 
-_FILES = {
-    "columns": ("ColumnCorpus", "format_columns", "read_columns"),
-    "crfsuite": ("AttributeCorpus", "format_crfsuite", "read_crfsuite"),
-    "jsonl": ("read_jsonl",),
-    "multilabel.data": ("MultiLabelData", "read_libsvm_multilabel", "read_npz_multilabel", "write_npz_multilabel"),
-    "multilabel.mulan": ("read_clus", "read_label_xml", "read_mulan"),
-    "ocr": ("OcrWords", "read_ocr"),
-    "templates.featurizer": ("TemplateFeaturizer",),
-    "templates.hashed_templates": ("HashedTemplateFeaturizer",),
-    "templates.templates": ("Atom", "Template", "built_in_templates", "load_templates", "read_template"),
-    "text": ("open_output", "read_text", "source_name"),
-    "treebanks.formats": ("TREEBANK_FORMATS", "TreebankFormat"),
-    "treebanks.reader": ("read_treebank", "stream_treebank"),
-    "treebanks.rules": ("Problem", "validate_treebank"),
-    "treebanks.treebank": ("Sentence", "Tree", "Treebank", "write_treebank"),
-    "uai": ("PairwiseProblem", "UaiModel", "format_uai", "read_uai", "read_uai_evidence"),
-}
-__getattr__, __dir__ = lazy_names(__name__, _FILES)
+__getattr__, __dir__ = lazy_names(__name__)

@@ -5,9 +5,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
-import numpy.typing as npt
 
-from structpred.core.types import Floats
+from structpred.core.types import Floats, Integers, Integers32
 
 Entry = TypeVar("Entry")
 
@@ -46,7 +45,7 @@ class SlicedList(OnDemand[list[str]]):
     (2, ['b', 'a'], [['a'], ['b', 'a']], True)
     """
 
-    def __init__(self, names: list[str], codes: npt.NDArray[np.int32], offsets: npt.NDArray[np.int64]) -> None:
+    def __init__(self, names: list[str], codes: Integers32, offsets: Integers) -> None:
         self._names, self._codes, self._offsets = names, codes, offsets
 
     def __len__(self) -> int:

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from math import prod
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Shape
-from structpred.core.types import Floats
+from structpred.core.types import ArrayLike, Floats
 from structpred.errors import DataError
 from structpred.io._uai_tokens import Tokens
 from structpred.io.on_demand import Scopes, Tables
@@ -42,7 +41,7 @@ class PairwiseProblem:
     constant: float
     n_states: tuple[int, ...]
 
-    def score(self, labels: npt.ArrayLike) -> float:
+    def score(self, labels: ArrayLike) -> float:
         """The log of the product of all factors for one assignment; -1e30 or less where one of them is zero."""
         states = np.asarray(labels)
         n, k = self.shape[:2]
@@ -83,7 +82,7 @@ class UaiModel:
         nodes, pairs = values[: n * k].reshape(n, k), values[n * k :].reshape(len(edges), k, k)
         return cls("MARKOV", (k,) * n, (*((i,) for i in range(n)), *edges), (*nodes, *pairs))
 
-    def score(self, labels: npt.ArrayLike) -> float:
+    def score(self, labels: ArrayLike) -> float:
         """The log of the product of all factors for one assignment; -inf where one of them is zero."""
         states = np.asarray(labels)
         with np.errstate(divide="ignore"):

@@ -39,23 +39,4 @@ __all__ = [
     "SparseMAPSurrogate",     "StraightThroughLayer", "part_costs",
 ]  # fmt: skip
 
-_FILES = {
-    "blackbox": ("BlackBoxLayer", "StraightThroughLayer"),
-    "cone": ("ConeAlignment",),
-    "distribution": ("Distribution",),
-    "expected_cost": ("ExpectedCost",),
-    "fenchel_young": ("CRF", "Entropy", "FenchelYoung", "Hard", "Hinge", "Perceptron", "SoftMarginCRF", "part_costs"),
-    "loss": ("Layer", "LayerRecord", "Loss", "LossRecord"),
-    "perturbation_gradient": ("PerturbationGradient",),
-    "perturbed": ("PerturbedLayer", "PerturbedLoss"),
-    "pooled": ("PooledOracle",),
-    "pools": ("NCE", "ContrastiveMAP", "ListwiseRanking", "PairwiseRanking", "PointwiseRanking"),
-    "record": ("Outputs", "Scores"),
-    "smoothed_difference": ("AdaptiveSmoothedDifferenceLayer", "SmoothedDifferenceLayer"),
-    "soft": ("SoftLayer",),
-    "sparsemap": ("SparseMAP", "SparseMAPLoss"),
-    "spo_plus": ("SPOPlus",),
-    "surrogates": ("LossSurrogate", "PerturbedSurrogate", "ScoreSurrogate", "SoftMargin", "SparseMAPSurrogate"),
-}
-
-__getattr__, __dir__ = lazy_names(__name__, _FILES)
+__getattr__, __dir__ = lazy_names(__name__)

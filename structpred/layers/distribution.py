@@ -5,12 +5,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels
 from structpred.core.requirements import require
-from structpred.core.types import Floats
+from structpred.core.types import ArrayLike, Floats
 from structpred.errors import OracleError
 from structpred.layers.record import Gold, Outputs, Scores
 from structpred.runtime.settings import checked_whole
@@ -53,7 +52,7 @@ class Distribution:
     [3]
     """
 
-    def __init__(self, batch: Scores, theta: npt.ArrayLike) -> None:
+    def __init__(self, batch: Scores, theta: ArrayLike) -> None:
         require(("marginals",), batch.oracle, "Distribution")
         self.batch, self.theta = batch, batch.full(theta)
         self.log_partition, self.marginals = batch.marginals(self.theta)

@@ -5,12 +5,11 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.costs import Cost, TaskCosts
 from structpred.core.oracle import Oracle
 from structpred.core.requirements import Needs
-from structpred.core.types import Floats
+from structpred.core.types import ArrayLike, Floats
 from structpred.layers.loss import Given, Loss, Terms
 from structpred.layers.record import Outputs, Scores
 from structpred.layers.soft import covariances
@@ -166,7 +165,7 @@ class SoftMarginCRF(FenchelYoung):
         super().__init__(oracle, Entropy(temperature), cost_weight=checked_positive(cost_weight, "cost_weight"))
 
 
-def part_costs(batch: Scores, loss: Cost, gold: Sequence[npt.ArrayLike]) -> Floats:
+def part_costs(batch: Scores, loss: Cost, gold: Sequence[ArrayLike]) -> Floats:
     """The part costs of a structured loss, flat, for one gold output an instance: what `Hinge` takes as costs=.
 
     Raises LossError, naming the sample, for a loss that breaks the rules of losses, DataError for gold that is no output.

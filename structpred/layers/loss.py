@@ -11,11 +11,10 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Oracle
 from structpred.core.requirements import Needs, require
-from structpred.core.types import Floats, Integers
+from structpred.core.types import ArrayLike, Floats, Integers
 from structpred.errors import DataError, ParameterError
 from structpred.layers.record import Gold, Outputs, Scores
 from structpred.runtime.settings import checked_whole
@@ -114,7 +113,7 @@ class LossRecord(Decided):
     gap: Floats
     _decide: Callable[[], Outputs] = field(repr=False)
     _flips: Callable[[Outputs], float] | None = field(repr=False)
-    curvature: Callable[[npt.ArrayLike], Floats] | None = field(default=None, repr=False)
+    curvature: Callable[[ArrayLike], Floats] | None = field(default=None, repr=False)
 
     @property
     def proven(self) -> bool:
@@ -175,18 +174,10 @@ class Loss(OfScores, ABC):
         """Values and gradient at full scores; what is given has been checked."""
 
     def __call__(
-        self,
-        batch: Scores,
-        theta: npt.ArrayLike,
-        *,
-        gold: Gold | None = None,
-        true_scores: npt.ArrayLike | None = None,
-        true_costs: npt.ArrayLike | None = None,
-        costs: npt.ArrayLike | None = None,
-        pool: Sequence[Sequence[Labels]] | None = None,
-        ids: Sequence[int] | Integers | None = None,
-        step: int = 0,
-    ) -> LossRecord:
+        self, batch: Scores, theta: ArrayLike, *, gold: Gold | None = None, true_scores: ArrayLike | None = None,
+        true_costs: ArrayLike | None = None, costs: ArrayLike | None = None, pool: Sequence[Sequence[Labels]] | None = None,
+        ids: Sequence[int] | Integers | None = None, step: int = 0,
+    ) -> LossRecord:  # fmt: skip
         """The loss of each instance of a batch.
 
         Parameters
@@ -307,7 +298,7 @@ def checked_ids(ids: Sequence[int] | Integers | None, n: int) -> Integers:
 
 
 #: from the gradient by mu to that by theta, both flat
-PullBack = Callable[[npt.ArrayLike], Floats]
+PullBack = Callable[[ArrayLike], Floats]
 
 
 class Point(NamedTuple):
@@ -364,14 +355,14 @@ class Layer(OfScores, ABC):
         """mu and its pull-back at full scores; kept: whether the ids are the user's, so that something may be kept for them."""
 
     def __call__(
-        self, batch: Scores, theta: npt.ArrayLike, *, ids: Sequence[int] | Integers | None = None, step: int = 0
+        self, batch: Scores, theta: ArrayLike, *, ids: Sequence[int] | Integers | None = None, step: int = 0
     ) -> LayerRecord:
         """mu of each instance, and the pull-back; arguments and errors are those of losses."""
         check_oracle_of(batch, self.oracle, type(self).__name__)
         full = batch.full(theta)
         found = self.point(batch, full, checked_ids(ids, len(batch)), ids is not None, checked_whole(step, "step", 0))
 
-        def pull(mu_bar: npt.ArrayLike) -> Floats:
+        def pull(mu_bar: ArrayLike) -> Floats:
             return batch.masked(found.pull(batch.masked(batch.flat(mu_bar, "gradient"))))
 
         decisions = found.decisions

@@ -4,10 +4,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.oracle import Oracle, Shape
-from structpred.core.types import Floats, Integers
+from structpred.core.types import ArrayLike, Floats, Integers
 from structpred.errors import DataError, InfeasibleError
 from structpred.layers.loss import Given, Layer, Loss, Point, Terms
 from structpred.layers.record import Scores
@@ -15,7 +14,7 @@ from structpred.projections.lockstep import ActiveSets, HullPoints, nearest_in_h
 from structpred.runtime.settings import checked_positive
 
 #: shape -> d >= 0, a number a part
-Metric = Callable[[Shape], npt.ArrayLike]
+Metric = Callable[[Shape], ArrayLike]
 
 
 class _Projecting:

@@ -1,9 +1,7 @@
 """SPO+: a convex bound of the regret of a decision."""
 
-import numpy.typing as npt
-
 from structpred.core.oracle import Oracle
-from structpred.core.types import Floats
+from structpred.core.types import ArrayLike, Floats
 from structpred.errors import MissingCapabilityError
 from structpred.layers.loss import Given, Loss, LossRecord, Terms
 from structpred.layers.record import Scores
@@ -45,7 +43,7 @@ class SPOPlus(Loss):
         values = best.values - batch.dots(scores, given.target)
         return Terms(values, self.scale * (batch.counts(best) - given.target), best.gaps, scores)
 
-    def regret_bound(self, batch: Scores, theta: npt.ArrayLike, **given: npt.ArrayLike) -> Floats:
+    def regret_bound(self, batch: Scores, theta: ArrayLike, **given: ArrayLike) -> Floats:
         """(n,) numbers that the regret of no decision at theta exceeds; arguments as for the call.
 
         Raises MissingCapabilityError where the oracle is not exact and gives no bound: the loss is then a lower estimate.

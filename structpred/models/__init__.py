@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from structpred.models.public_names import FILES
 from structpred.runtime.lazy_names import lazy_names
 
 if TYPE_CHECKING:
@@ -30,4 +29,4 @@ __all__ = [
     "StructuredPredictor", "load",
 ]  # fmt: skip
 
-__getattr__, __dir__ = lazy_names(__name__, FILES)
+__getattr__, __dir__ = lazy_names(__name__)

@@ -7,7 +7,6 @@ from typing import Any
 
 from structpred.models.base import StructuredEstimator
 from structpred.models.bundles import FORMAT_VERSION, read_model
-from structpred.models.public_names import FILES
 from structpred.runtime.discovery import public_subclasses
 
 __all__ = ["FORMAT_VERSION", "estimators", "load", "load_estimator"]
@@ -36,8 +35,8 @@ def load_estimator(path: str | os.PathLike[str], *expected: str, oracle: Any = N
 
 def _class_of(name: str) -> Any:
     """The estimator of that name; the public ones are found without loading the others."""
-    if file := next((file for file, names in FILES.items() if name in names), None):
-        found = getattr(importlib.import_module(f"structpred.models.{file}"), name)
+    if name in (package := importlib.import_module(__package__)).__all__:
+        found = getattr(package, name)
         return found if hasattr(found, "_from_bundle") else None
     from structpred.models.kernel_machine import KernelMachine
 

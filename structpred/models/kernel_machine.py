@@ -7,7 +7,6 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
@@ -15,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from structpred.core.result import History
-from structpred.core.types import Floats, Integers
+from structpred.core.types import AnyArray, Floats, Integers
 from structpred.errors import DataError, ParameterError
 from structpred.models.base import seed_of
 from structpred.models.bundles import CLASS, COMMON, OBJECT, computed, read_own, restored, save
@@ -128,7 +127,7 @@ class KernelMachine(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
     random_state: Any = None
     verbose: int = 0
 
-    classes_: npt.NDArray[Any] = field(init=False)
+    classes_: AnyArray = field(init=False)
     n_features_in_: int = field(init=False)
     _kernel: Any = field(init=False)
     _rows: Any = field(init=False)
@@ -141,7 +140,7 @@ class KernelMachine(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
     def fit(self, X: Any, y: Any) -> Self:
         """Train. y: (n,) classes."""
 
-    def _read(self, X: Any, y: Any) -> tuple[Any, npt.NDArray[Any]]:
+    def _read(self, X: Any, y: Any) -> tuple[Any, AnyArray]:
         """X, dense or CSR, and y, one class for each row; DataError for anything else."""
         with refusals():
             rows, given = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2)
@@ -209,7 +208,7 @@ class KernelMachine(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
         h = self._scores(X)
         return np.asarray(h[:, 0] if h.shape[1] == 1 else h)
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
+    def predict(self, X: Any) -> AnyArray:
         """The classes (n,)."""
         h = self.decision_function(X)
         return np.asarray(self.classes_[(h > 0.0).astype(int) if h.ndim == 1 else h.argmax(axis=1)])
@@ -300,7 +299,7 @@ def _saved(kernel: Any) -> dict[str, Any] | str:
     return {"class": RandomFeatures.__name__, "settings": {name: _plain(value) for name, value in kernel.get_params().items()}}
 
 
-def _read_kernel(entry: Any, arrays: Mapping[str, npt.NDArray[Any]], d: int) -> Any:
+def _read_kernel(entry: Any, arrays: Mapping[str, AnyArray], d: int) -> Any:
     """The fitted kernel, or the fitted random features of d columns of rows."""
     if not isinstance(entry, dict) or entry["class"] != RandomFeatures.__name__:
         return restored_complete(entry)
@@ -311,7 +310,7 @@ def _read_kernel(entry: Any, arrays: Mapping[str, npt.NDArray[Any]], d: int) -> 
     return phi
 
 
-def _read_rows(arrays: Mapping[str, npt.NDArray[Any]], n: int, d: int) -> Any:
+def _read_rows(arrays: Mapping[str, AnyArray], n: int, d: int) -> Any:
     """The rows of the support vectors; ValueError where their parts do not fit."""
     indptr = array_of(arrays, "indptr", Array(("int64",), (n + 1,)))
     indices = array_of(arrays, "indices", Array(("int64",), (None,), below=d))

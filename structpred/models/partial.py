@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.costs import Cost
 from structpred.core.feature_map import FeatureMap
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Oracle, Shape
-from structpred.core.types import Floats
+from structpred.core.types import AnyArray, ArrayLike, Floats
 from structpred.errors import DataError, MissingLabelsWarning
 from structpred.objectives.log_loss import LogLoss, MarginalLogLoss
 from structpred.runtime.lazy_names import later
@@ -70,7 +69,7 @@ def tell_missing(n_missing: int, n_sets: int, n: int, what: str = "labels", *, m
         )
 
 
-def warn_of_minus_one(classes: npt.NDArray[Any], missing: Any) -> None:
+def warn_of_minus_one(classes: AnyArray, missing: Any) -> None:
     """-1 is a label like any other unless the user says that it is not, even where it looks like scikit-learn's mark."""
     if missing is None and classes.dtype.kind == "i" and len(classes) > 2 and classes[0] == -1 and np.all(classes[1:] >= 0):
         log.warning("-1 is taken as one of %d labels; missing=-1 takes it as the mark of missing ones", len(classes))
@@ -82,7 +81,7 @@ _SEVERAL = (set, frozenset, tuple, list)
 
 
 def task_of(
-    features: FeatureMap, oracle: Oracle, labels: Sequence[npt.ArrayLike], shapes: Sequence[Shape], loss: Cost, ruled: Ruled,
+    features: FeatureMap, oracle: Oracle, labels: Sequence[ArrayLike], shapes: Sequence[Shape], loss: Cost, ruled: Ruled,
     **options: Any,
 ) -> Task:  # fmt: skip
     """The training task, a plain one where nothing is missing; options: those of PartialTask."""

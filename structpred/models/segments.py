@@ -6,9 +6,8 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
-from structpred.core.types import Integers
+from structpred.core.types import AnyArray, ArrayLike, Integers
 from structpred.core.weights import Vector
 from structpred.data.sequences import PackedSequences, pack
 from structpred.data.tag_schemes import TABLE, own_scheme, phrases, written
@@ -85,7 +84,7 @@ class SegmentLabeler(StructuredEstimator):
     word: int | str = 0
     max_length: int | None = None
     input_: Input = field(init=False)
-    classes_: npt.NDArray[Any] = field(init=False)
+    classes_: AnyArray = field(init=False)
     coding_: str = field(init=False)
     phrases_: list[str] = field(init=False)
     max_length_: int = field(init=False)
@@ -117,7 +116,7 @@ class SegmentLabeler(StructuredEstimator):
         restore_weights(model, bundle.arrays, model._features(pack([], int(model.input_.n_features or 0)), []).dim)
         return model
 
-    def fit(self, X: Any, y: Any, *, sample_weight: npt.ArrayLike | None = None, dev: tuple[Any, Any] | None = None) -> Self:
+    def fit(self, X: Any, y: Any, *, sample_weight: ArrayLike | None = None, dev: tuple[Any, Any] | None = None) -> Self:
         """Train. sample_weight: one number per sequence. dev: held-out (X, y); the weights with the best F1 on it are kept.
 
         Raises DataError, naming the sample, before training starts: labels that mark no phrases, or longer ones than max_length.
@@ -166,11 +165,11 @@ class SegmentLabeler(StructuredEstimator):
         features = self._features(self.input_.transform(given), words)
         return Inference(features, SemiMarkovOracle(), features.shapes)
 
-    def _answers(self, outputs: Iterable[Integers]) -> list[npt.NDArray[Any]]:
+    def _answers(self, outputs: Iterable[Integers]) -> list[AnyArray]:
         marks = (np.where(own < 2, "O", np.char.add(np.where(own % 2, "B-", "I-"), self.classes_[own // 2])) for own in outputs)
         return [np.array(written(row.tolist(), self.coding_)) for row in marks]
 
-    def predict(self, X: Any) -> list[npt.NDArray[Any]]:
+    def predict(self, X: Any) -> list[AnyArray]:
         """One array of labels per sequence; of an empty sequence an empty one."""
         self._check_fitted()
         return around_empty(lambda full: self._answers(self._read(full).outputs(self.coef_)), X)

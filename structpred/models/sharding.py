@@ -13,10 +13,9 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.result import Result
-from structpred.core.types import Integers
+from structpred.core.types import AnyArray, Integers
 from structpred.core.weights import Vector
 from structpred.errors import DataError, InfeasibleError, ParameterError
 from structpred.models.signs import Names
@@ -60,7 +59,7 @@ class Columns(NamedTuple):
         places = self.rows if whole.rows is None else np.searchsorted(whole.rows, self.rows)
         return IndexMap(places.astype(np.int64), self.width, self.tail, whole.dim)
 
-    def spread(self, w: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def spread(self, w: AnyArray) -> AnyArray:
         """The flat weights of the model that are `w` at these places, and zero at all others."""
         if self.rows is None:
             return w
@@ -103,8 +102,8 @@ class Sharding(ABC):
     """How an estimator is trained: what all its data must agree on, then the problem of each shard.
 
     `fit` is this over one shard, in this process. A cluster runs `scan` and `task` where the shards are. A scan, a plan and a
-    task pickle. A plan is small, unless it holds names of features, and does not depend on how the data are cut. What it decides
-    is decided here alone, for both.
+    task pickle. A plan is small, unless it holds names of features or vectors of words, and does not depend on how the data are
+    cut, but for last digits of scales. What it decides is decided here alone, for both.
     """
 
     #: whether the positions of a shard's samples may have weights
@@ -136,6 +135,10 @@ class Sharding(ABC):
 
     def prepared(self, model: Any, further: "Further") -> "Sharding":
         """The sharding that knows another estimator, trained on the same data, where one must be known before all else."""
+        return self
+
+    def shared(self, model: Any) -> "Sharding":
+        """The sharding that goes to the shards, with what it is to read once for all of them."""
         return self
 
     def own(self, plan: Any, data: Any) -> tuple[Any, Columns | None]:

@@ -126,15 +126,10 @@ class StructuredPredictor(StructuredEstimator, _OracleFirst):
         return model
 
     def fit(
-        self,
-        X: Any,
-        y: Sequence[npt.ArrayLike],
-        shapes: Sequence[Any] | None = None,
-        *,
-        sample_weight: npt.ArrayLike | None = None,
-        token_weight: Sequence[npt.ArrayLike] | None = None,
+        self, X: Any, y: Sequence[npt.ArrayLike], shapes: Sequence[Any] | None = None, *,
+        sample_weight: npt.ArrayLike | None = None, token_weight: Sequence[npt.ArrayLike] | None = None,
         dev: tuple[Any, ...] | None = None,
-    ) -> Self:
+    ) -> Self:  # fmt: skip
         """Train. dev: held-out (X, y) or (X, y, shapes); the weights that do best on it are kept. token_weight: one array a
         sample, the factor of the loss at each position; the oracle must have a label grid.
 

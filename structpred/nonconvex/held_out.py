@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-from structpred.core.types import Floats, Integers
+from structpred.core.types import Flags, Floats, Integers
 from structpred.nonconvex.problem import SemiSupervisedProblem
 
 #: folds; and how rare a lead of the labelled points alone must be by chance
@@ -41,7 +40,7 @@ def worse(problems: Sequence[SemiSupervisedProblem], ps: Sequence[Floats], codes
         own = labelled[codes == code]
         folds[own] = np.arange(len(own)) % _FOLDS
     both = [left_out(problem, p, folds) for problem, p in zip(problems, ps, strict=True)]
-    wrong: list[npt.NDArray[np.bool_]] = []
+    wrong: list[Flags] = []
     for h in (np.array([one[k][labelled] for one in both]) for k in (0, 1)):
         wrong.append(((h[0] > 0.0) if len(h) == 1 else h.argmax(axis=0)) != codes)
     lost, won = int((wrong[0] & ~wrong[1]).sum()), int((wrong[1] & ~wrong[0]).sum())

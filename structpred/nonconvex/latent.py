@@ -4,9 +4,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from structpred.core.types import Floats, Integers
+from structpred.core.types import AnyArray, ArrayLike, Floats, Integers
 from structpred.errors import ConvergenceError, DataError, ParameterError
 from structpred.runtime.settings import checked_positive
 
@@ -33,7 +32,7 @@ class FeatureSpace:
 
     by_weights = True
 
-    def __init__(self, rows: npt.NDArray[Any]) -> None:
+    def __init__(self, rows: AnyArray) -> None:
         self.rows = np.ascontiguousarray(rows)
         self.squares = np.einsum("ij,ij->i", self.rows, self.rows).astype(np.float64)
 
@@ -130,7 +129,7 @@ class LatentProblem:
         p[np.arange(len(p)), states] = 1.0
         return p
 
-    def checked_states(self, states: npt.ArrayLike) -> Integers:
+    def checked_states(self, states: ArrayLike) -> Integers:
         """The states as an array; ParameterError unless each is one of its row's group."""
         found = np.asarray(states)
         if found.shape != self.groups.shape or found.dtype.kind not in "iu" or not np.isin(found, range(self.shape[1])).all():

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from structpred.core.types import Floats, Integers
+from structpred.core.types import ArrayLike, Floats, Integers
 from structpred.errors import ParameterError
 from structpred.nonconvex.branch_and_bound import EXACT
 from structpred.nonconvex.latent import LatentInner, LatentProblem
@@ -39,7 +38,7 @@ class LatentSolver(ABC):
     name: ClassVar[str] = ""
     max_inner: int = 500
 
-    def solve(self, problem: LatentProblem, seed: int = 0, start: npt.ArrayLike | None = None) -> Solution:
+    def solve(self, problem: LatentProblem, seed: int = 0, start: ArrayLike | None = None) -> Solution:
         """The best states that it finds.
 
         start: (n,) a state of each row's group, to begin with; None: clusters of each group's rows.

@@ -6,9 +6,8 @@ from functools import cache
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from structpred.core.types import Floats
+from structpred.core.types import ArrayLike, Floats, Integers
 from structpred.errors import ParameterError
 from structpred.nonconvex.problem import Inner, SemiSupervisedProblem
 from structpred.runtime.discovery import public_subclasses
@@ -46,12 +45,12 @@ class Solution:
     path: list[Floats] = field(default_factory=list)
 
     @property
-    def labels(self) -> npt.NDArray[np.int64]:
+    def labels(self) -> Integers:
         """+1 or -1 for each unlabelled point."""
         return np.where(self.p >= 0.5, 1, -1)
 
     @property
-    def states(self) -> npt.NDArray[np.int64]:
+    def states(self) -> Integers:
         """(n,) a state of each row's group."""
         return np.asarray(self.p.argmax(axis=1))
 
@@ -69,7 +68,7 @@ class Solver(ABC):
     unlabelled_only: ClassVar[bool] = False
     max_inner: int = 10_000
 
-    def solve(self, problem: SemiSupervisedProblem, seed: int = 0, start: npt.ArrayLike | None = None) -> Solution:
+    def solve(self, problem: SemiSupervisedProblem, seed: int = 0, start: ArrayLike | None = None) -> Solution:
         """The best labels that it finds.
 
         start: (u,) weights in [0, 1] of label +1 to begin with; None: the solver's own start.

@@ -1,10 +1,9 @@
 """The margin-rescaled hinge, the perceptron loss as its case without a margin, and the hinge of what is known in part."""
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.group_scales import Scale
-from structpred.core.types import Floats
+from structpred.core.types import ArrayLike, Floats
 from structpred.core.weights import Vector
 from structpred.rows.scalar_loss import DualTable
 from structpred.runtime.settings import checked_nonnegative
@@ -74,7 +73,7 @@ class MarginRescaling(_Hinge):
         """
         return task.step(w, i, self.loss_weight, scale)
 
-    def terms(self, task: TaskLike, w: Vector, rows: npt.ArrayLike, shares: npt.ArrayLike | None = None) -> Terms:
+    def terms(self, task: TaskLike, w: Vector, rows: ArrayLike, shares: ArrayLike | None = None) -> Terms:
         """The pieces that `term` gives for these rows, summed up with these shares (ones if not given)."""
         return task.terms(w, rows, shares, loss_weight=self.loss_weight)
 

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.costs import GridCosts, PartCosts
 from structpred.core.oracle import Labels, Oracle, Shape
-from structpred.core.types import Floats
+from structpred.core.types import ArrayLike, Flags, Floats, Integers
 from structpred.errors import LossError, ParameterError
 
 
@@ -27,7 +26,7 @@ class LabelCosts:
     [[0.0, 2.0], [1.0, 0.0]]
     """
 
-    def __init__(self, matrix: npt.ArrayLike) -> None:
+    def __init__(self, matrix: ArrayLike) -> None:
         self.matrix = np.array(matrix, dtype=np.float64, order="C")
         if self.matrix.ndim != 2 or self.matrix.shape[0] != self.matrix.shape[1]:
             raise ParameterError(f"label costs must be a square matrix, got shape {self.matrix.shape}")
@@ -68,7 +67,7 @@ class Hamming:
         costs[parts] = -1.0
         return PartCosts(float(len(parts)), costs)
 
-    def allowed_costs(self, ruled_out: npt.NDArray[np.bool_], shape: Shape, oracle: Oracle) -> PartCosts:
+    def allowed_costs(self, ruled_out: Flags, shape: Shape, oracle: Oracle) -> PartCosts:
         """Where the true output is known in part, without a label grid: the number of parts that it cannot have."""
         return PartCosts(0.0, ruled_out.astype(np.float64))
 
@@ -88,7 +87,7 @@ class ExtraParts:
         costs[oracle.parts(labels, shape)] = 0.0
         return PartCosts(0.0, costs)
 
-    def allowed_costs(self, ruled_out: npt.NDArray[np.bool_], shape: Shape, oracle: Oracle) -> PartCosts:
+    def allowed_costs(self, ruled_out: Flags, shape: Shape, oracle: Oracle) -> PartCosts:
         """Where the true output is known in part: one for each part that it cannot have."""
         return PartCosts(0.0, ruled_out.astype(np.float64))
 
@@ -107,7 +106,7 @@ class Regret:
     PartCosts(constant=3.0, costs=array([-1., -3.]))
     """
 
-    def __init__(self, true_scores: Sequence[npt.ArrayLike], missed: Floats | None = None) -> None:
+    def __init__(self, true_scores: Sequence[ArrayLike], missed: Floats | None = None) -> None:
         self.true_scores = [np.asarray(own, dtype=np.float64) for own in true_scores]
         self.missed = np.zeros(len(self.true_scores)) if missed is None else missed
 
@@ -117,7 +116,7 @@ class Regret:
             raise LossError(f"sample {i}: there are true scores of {len(self.true_scores)} instances")
         return RegretOf(self.true_scores[i])
 
-    def take(self, rows: npt.NDArray[np.int64]) -> "Regret":
+    def take(self, rows: Integers) -> "Regret":
         """That of these instances."""
         return Regret([self.true_scores[i] for i in rows.tolist()], self.missed[rows])
 

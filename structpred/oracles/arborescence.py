@@ -6,12 +6,11 @@ from itertools import count
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Scores, Shape
 from structpred.core.scores import checked_sizes, checked_sums
-from structpred.core.types import Floats, Integers
+from structpred.core.types import ArrayLike, Flags, Floats, Integers
 from structpred.errors import ConvergenceError, InfeasibleError, ParameterError
 from structpred.oracles.trees._constrained_trees import best_tree_within
 from structpred.oracles.trees._trees import KEPT, Kept, TreeOracle, all_trees, arc_scores, arcs_of, tree_room
@@ -30,7 +29,7 @@ class _Cell(NamedTuple):
     """A set of trees and its best one, `heads`: all that share its arcs into the tokens in `fixed` and have none in `banned`."""
 
     heads: Labels
-    fixed: npt.NDArray[np.bool_]
+    fixed: Flags
     banned: Integers
 
 
@@ -100,7 +99,7 @@ class ArborescenceOracle(TreeOracle):
             enqueue(_Cell(heads, cell.fixed, np.append(cell.banned, arc)))
         return found
 
-    def argmax_constrained(self, scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike) -> Labels | None:
+    def argmax_constrained(self, scores: Scores, shape: Shape, A: ArrayLike, b: ArrayLike) -> Labels | None:
         """The best tree with A mu <= b and without forbidden arcs, None if there is none.
 
         Branch and bound over Lagrangian bounds; where `max_cells` sets of trees do not prove the maximum, OR-Tools' CP-SAT takes
@@ -115,9 +114,7 @@ class ArborescenceOracle(TreeOracle):
             )
         return found.labels
 
-    def argmax_constrained_bound(
-        self, scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike
-    ) -> tuple[Labels | None, float]:
+    def argmax_constrained_bound(self, scores: Scores, shape: Shape, A: ArrayLike, b: ArrayLike) -> tuple[Labels | None, float]:
         """The best tree with A mu <= b that `max_cells` sets of trees show, and what none scores above.
 
         (None, -inf): there is none. The limit counts, so that the answer is the same on each machine. Needs no solver.

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Scores, Shape
-from structpred.core.types import Floats, Integers
+from structpred.core.types import ArrayLike, Floats, Integers
 from structpred.errors import ConvergenceError
 from structpred.oracles.mrf import NOT_FINITE, NOTHING_LEFT, OK, PairwiseOracle, given, graph_of, links_of, refuse
 from structpred.oracles.solvers._constraint_rows import checked_rows
@@ -113,7 +112,7 @@ class BranchAndBoundMRF(PairwiseOracle):
         self._finish(status, shape)
         return labels
 
-    def argmax_constrained(self, scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike) -> Labels | None:
+    def argmax_constrained(self, scores: Scores, shape: Shape, A: ArrayLike, b: ArrayLike) -> Labels | None:
         """The best output with A mu <= b, None if there is none; A is (rows, n_parts)."""
         status, labels, _ = self._within(scores, shape, A, b)
         if status == NOTHING_LEFT:
@@ -121,9 +120,7 @@ class BranchAndBoundMRF(PairwiseOracle):
         self._finish(status, shape)
         return labels
 
-    def argmax_constrained_bound(
-        self, scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike
-    ) -> tuple[Labels | None, float]:
+    def argmax_constrained_bound(self, scores: Scores, shape: Shape, A: ArrayLike, b: ArrayLike) -> tuple[Labels | None, float]:
         """(the best output found with A mu <= b or None, a bound on all of them: -inf where there is none).
 
         The search may be cut short by max_nodes; the bound is that of all outputs then, +inf where not even that was finished.
@@ -133,7 +130,7 @@ class BranchAndBoundMRF(PairwiseOracle):
             return None, -np.inf
         return (labels if labels[0] >= 0 else None), bound
 
-    def _within(self, scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike) -> tuple[int, Labels, float]:
+    def _within(self, scores: Scores, shape: Shape, A: ArrayLike, b: ArrayLike) -> tuple[int, Labels, float]:
         flat, graph = given(scores, shape), graph_of(shape)
         labels, rows = np.full(graph.n, -1, np.int64), checked_rows(A, b, len(flat))
         if rows is None:

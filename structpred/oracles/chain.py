@@ -155,12 +155,7 @@ class ChainOracle(Oracle):
         return found
 
     def project_cliques(
-        self,
-        points: Scores,
-        offsets: Integers,
-        shapes: Sequence[Shape],
-        start: Floats | None = None,
-        n_jobs: int = 1,
+        self, points: Scores, offsets: Integers, shapes: Sequence[Shape], start: Floats | None = None, n_jobs: int = 1
     ) -> tuple[Floats, Floats]:
         """The nearest marginals of neighbouring labels, with the multipliers that start the next call; `project_forests`."""
         sizes = checked_table(shapes, *_NAMES)

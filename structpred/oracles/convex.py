@@ -7,12 +7,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.scores import checked_scores
-from structpred.core.types import Floats, Integers
+from structpred.core.types import ArrayLike, Floats, Integers
 from structpred.errors import ConvergenceError, InfeasibleError, OracleError, ParameterError
 from structpred.oracles.solvers._constraint_rows import checked_rows
 from structpred.runtime.dependencies import check_solver_versions, require_installed
@@ -154,7 +153,7 @@ class ConvexOracle(Oracle):
             )
         return found
 
-    def argmax_relaxed_constrained(self, scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike) -> Floats | None:
+    def argmax_relaxed_constrained(self, scores: Scores, shape: Shape, A: ArrayLike, b: ArrayLike) -> Floats | None:
         """The best point of the set with A mu <= b, None if there is none."""
         given = self._checked(scores, shape)
         rows = checked_rows(A, b, len(given))

@@ -3,12 +3,11 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Scores, Shape
-from structpred.core.types import Floats, Integers
+from structpred.core.types import ArrayLike, Flags, Floats, Integers
 from structpred.errors import ConvergenceError
-from structpred.oracles.fields._local_polytope import Compact, Mask, allowed_parts, compact_form, rounded
+from structpred.oracles.fields._local_polytope import Compact, allowed_parts, compact_form, rounded
 from structpred.oracles.mrf import NOTHING_LEFT, Graph, PairwiseOracle, graph_of, graph_shape, refuse
 from structpred.oracles.solvers._constraint_rows import checked_rows, keeps
 from structpred.oracles.solvers._ortools import Answer, checked_limit, load_cp_model, power_of_two, solve, whole_rows
@@ -55,7 +54,7 @@ class CpSatMRF(PairwiseOracle):
             refuse(NOTHING_LEFT, shape)
         return labels
 
-    def argmax_constrained(self, scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike) -> Labels | None:
+    def argmax_constrained(self, scores: Scores, shape: Shape, A: ArrayLike, b: ArrayLike) -> Labels | None:
         """The best output with A mu <= b, None if there is none."""
         return self._proven(_search(scores, shape, A, b, self.limit, type(self).__name__))
 
@@ -98,9 +97,7 @@ class CpSatBoundMRF(PairwiseOracle):
             raise ConvergenceError(f"CP-SAT found no output without forbidden parts within limit={self.limit:g}: raise the limit")
         return answer.labels, answer.bound
 
-    def argmax_constrained_bound(
-        self, scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike
-    ) -> tuple[Labels | None, float]:
+    def argmax_constrained_bound(self, scores: Scores, shape: Shape, A: ArrayLike, b: ArrayLike) -> tuple[Labels | None, float]:
         """The best output with A mu <= b that was found, and what none of them scores above; (None, -inf): there is none."""
         answer = _search(scores, shape, A, b, self.limit, type(self).__name__)
         return answer.labels, answer.bound
@@ -108,7 +105,7 @@ class CpSatBoundMRF(PairwiseOracle):
     example_shapes = staticmethod(_few_shapes)
 
 
-def _search(scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike, limit: float, who: str) -> Answer:
+def _search(scores: Scores, shape: Shape, A: ArrayLike, b: ArrayLike, limit: float, who: str) -> Answer:
     given, allowed = allowed_parts(scores, shape)
     graph = graph_of(shape)
     rows = checked_rows(A, b, graph.n_parts)
@@ -123,7 +120,7 @@ def _search(scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike, li
 class _Program:
     """The model of one question: a Boolean for each kept part of the compact form, a row for each dropped one."""
 
-    def __init__(self, scores: Floats, allowed: Mask, shape: Shape, A: Floats, b: Floats, who: str) -> None:
+    def __init__(self, scores: Floats, allowed: Flags, shape: Shape, A: Floats, b: Floats, who: str) -> None:
         self._cp: Any = load_cp_model(who)
         self._graph: Graph = graph_of(shape)
         self._form: Compact = compact_form(shape)

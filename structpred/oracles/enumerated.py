@@ -6,11 +6,10 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.scores import checked_scores
-from structpred.core.types import Floats, Integers
+from structpred.core.types import ArrayLike, Floats, Integers
 from structpred.errors import DataError, InfeasibleError, OracleError, ParameterError
 from structpred.oracles.solvers._constraint_rows import checked_rows
 from structpred.projections.active_set import nearest_mixture
@@ -48,14 +47,10 @@ class EnumeratedOracle(Oracle):
     label_grid: Callable[[Shape], tuple[int, int]]
 
     def __init__(
-        self,
-        outputs: Callable[[Shape], Iterable[npt.ArrayLike]],
-        parts: Callable[[Labels, Shape], Integers],
-        n_parts: Callable[[Shape], int],
-        *,
-        example_shapes: Sequence[Shape],
+        self, outputs: Callable[[Shape], Iterable[ArrayLike]], parts: Callable[[Labels, Shape], Integers],
+        n_parts: Callable[[Shape], int], *, example_shapes: Sequence[Shape],
         label_grid: Callable[[Shape], tuple[int, int]] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._outputs, self._parts, self._n_parts = outputs, parts, n_parts
         self._example_shapes = list(example_shapes)
         self._tables: OrderedDict[Shape, Table] = OrderedDict()
@@ -125,7 +120,7 @@ class EnumeratedOracle(Oracle):
         labels, counts, given = self._asked(scores, shape)
         return labels[int((counts @ given).argmax())].copy()
 
-    def argmax_constrained(self, scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike) -> Labels | None:
+    def argmax_constrained(self, scores: Scores, shape: Shape, A: ArrayLike, b: ArrayLike) -> Labels | None:
         """The best output with A mu <= b; None if there is none."""
         labels, counts, given = self._asked(scores, shape)
         if (within := checked_rows(A, b, counts.shape[1])) is None:
@@ -136,9 +131,7 @@ class EnumeratedOracle(Oracle):
             return None
         return labels[int(allowed[(counts @ given)[allowed].argmax()])].copy()
 
-    def argmax_constrained_bound(
-        self, scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike
-    ) -> tuple[Labels | None, float]:
+    def argmax_constrained_bound(self, scores: Scores, shape: Shape, A: ArrayLike, b: ArrayLike) -> tuple[Labels | None, float]:
         """argmax_constrained, and its score as the bound (-inf where there is no such output): nothing is cut short here."""
         found = EnumeratedOracle.argmax_constrained(self, scores, shape, A, b)
         if found is None:
@@ -151,7 +144,7 @@ class EnumeratedOracle(Oracle):
         best: Floats = counts[[int((counts @ given).argmax())]].toarray()[0]
         return best
 
-    def argmax_relaxed_constrained(self, scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike) -> Floats | None:
+    def argmax_relaxed_constrained(self, scores: Scores, shape: Shape, A: ArrayLike, b: ArrayLike) -> Floats | None:
         """The best mixture of outputs with A mu <= b, a linear program over their shares; None if there is none."""
         from scipy.optimize import linprog
 
@@ -181,7 +174,7 @@ class EnumeratedOracle(Oracle):
         winners = order[first]
         return levels, values[winners], [labels[k].copy() for k in winners]
 
-    def argmax_product(self, scores: Scores, costs: Floats, offsets: npt.ArrayLike, shape: Shape) -> Labels:
+    def argmax_product(self, scores: Scores, costs: Floats, offsets: ArrayLike, shape: Shape) -> Labels:
         """The output with the largest max(0, offsets[0] + scores . mu) * (offsets[1] + costs . mu)."""
         labels, counts, given = self._asked(scores, shape)
         costs = checked_scores(costs, len(given), shape)

@@ -7,12 +7,11 @@ from itertools import count
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.scores import check_listed, checked_scores, kept_for_shapes
-from structpred.core.types import Floats, Integers
+from structpred.core.types import ArrayLike, Floats, Integers
 from structpred.errors import ConvergenceError, DataError
 from structpred.oracles.decisions._by_shape import by_shape, marginals_of_one
 from structpred.projections.active_set import nearest_mixture
@@ -35,7 +34,7 @@ class Rows(NamedTuple):
     capacities: Floats
 
 
-def knapsack_shape(weights: npt.ArrayLike, capacities: npt.ArrayLike) -> Shape:
+def knapsack_shape(weights: ArrayLike, capacities: ArrayLike) -> Shape:
     """The shape of a knapsack: (capacities, weights), a number and a row of weights for each row, or one number and one row.
 
     >>> knapsack_shape([[3.0, 2.0, 2.0], [1.0, 4.0, 1.0]], [4.0, 5.0])

@@ -5,11 +5,10 @@ from hashlib import blake2b
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Scores, Shape
-from structpred.core.types import Floats
+from structpred.core.types import ArrayLike, Flags, Floats
 from structpred.errors import ConvergenceError, InfeasibleError, ParameterError
 from structpred.oracles.solvers._vectors import VectorOracle
 
@@ -59,8 +58,8 @@ class MilpOracle(VectorOracle):
     """
 
     def __init__(
-        self, A: Any, b: npt.ArrayLike | None, integrality: npt.ArrayLike = 1, *, lower: npt.ArrayLike = 0.0,
-        upper: npt.ArrayLike = 1.0, A_eq: Any = None, b_eq: npt.ArrayLike | None = None, mip_rel_gap: float = 0.0,
+        self, A: Any, b: ArrayLike | None, integrality: ArrayLike = 1, *, lower: ArrayLike = 0.0,
+        upper: ArrayLike = 1.0, A_eq: Any = None, b_eq: ArrayLike | None = None, mip_rel_gap: float = 0.0,
         node_limit: int | None = None,
     ) -> None:  # fmt: skip
         from scipy.sparse import vstack
@@ -109,7 +108,7 @@ class MilpOracle(VectorOracle):
         dual = found.get("mip_dual_bound")  # None of a linear programme
         return x, max(float(theta @ x), -np.inf if dual is None else -dual / scale) + 1e-9 * size
 
-    def _asked(self, costs: Floats, closed: npt.NDArray[np.bool_]) -> Any:
+    def _asked(self, costs: Floats, closed: Flags) -> Any:
         from scipy import optimize
 
         solver: Any = optimize  # its types know no options and no float64 integrality
@@ -127,13 +126,13 @@ class MilpOracle(VectorOracle):
         if not self._keep(x[None])[0]:
             raise ValueError(f"{np.array2string(x, threshold=8)} breaks a row, a bound or the integrality")
 
-    def _keep(self, X: Floats) -> npt.NDArray[np.bool_]:
+    def _keep(self, X: Floats) -> Flags:
         """Whether each of these vectors is an output."""
         sums, sizes = (self._rows @ X.T).T, (abs(self._rows) @ np.abs(X).T).T
         room, whole = _NEAR * (1.0 + sizes), self._integrality == 1.0
         in_rows = ((sums <= self._high + room) & (sums >= self._low - room)).all(axis=1)
         in_box = (np.abs(X - np.clip(X, self._lower, self._upper)) <= _NEAR).all(axis=1)
-        kept: npt.NDArray[np.bool_] = in_rows & in_box & (np.abs(X - np.rint(X))[:, whole] <= _NEAR).all(axis=1)
+        kept: Flags = in_rows & in_box & (np.abs(X - np.rint(X))[:, whole] <= _NEAR).all(axis=1)
         return kept
 
     def _enumerate(self, shape: Shape) -> Iterator[Labels]:
@@ -142,7 +141,7 @@ class MilpOracle(VectorOracle):
         return iter(box[self._keep(box)].astype(np.int64))
 
 
-def _table(rows: Any, limits: npt.ArrayLike | None) -> tuple[Any, Floats]:
+def _table(rows: Any, limits: ArrayLike | None) -> tuple[Any, Floats]:
     """(a sparse matrix, a limit for each row), else ParameterError."""
     from scipy.sparse import csr_array
 

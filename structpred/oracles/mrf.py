@@ -6,11 +6,10 @@ from itertools import product
 from typing import NamedTuple, NoReturn
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.scores import LARGEST, check_listed, checked_batch, checked_scores, kept_for_shapes, runs_of, short
-from structpred.core.types import Floats, Integers
+from structpred.core.types import ArrayLike, Floats, Integers
 from structpred.errors import DataError, InfeasibleError
 from structpred.runtime.lazy_names import later
 from structpred.runtime.ranges import ends_of
@@ -46,7 +45,7 @@ class Graph:
         return found
 
 
-def graph_shape(n: int, n_states: int, edges: npt.ArrayLike | Sequence[tuple[int, int]]) -> Shape:
+def graph_shape(n: int, n_states: int, edges: ArrayLike | Sequence[tuple[int, int]]) -> Shape:
     """The shape (n, K, i1, j1, i2, j2, ...) of n nodes with K states each and the given edges, in the order given.
 
     An edge is stored with its smaller node first, however it is given: the rows of its table are the smaller node's states.
@@ -146,17 +145,17 @@ def refuse(status: int, shape: Shape, where: str = "") -> NoReturn:
     raise DataError(f"{where}scores must be finite numbers (-1e30 forbids a part), got NaN or infinity")
 
 
-def pairwise_scores(scores: npt.ArrayLike, shape: Shape) -> Scores:
+def pairwise_scores(scores: ArrayLike, shape: Shape) -> Scores:
     """The scores of all parts, contiguous float64. Raises DataError where they are not finite or of another number."""
     return checked_scores(scores, graph_of(shape).n_parts, shape)
 
 
-def given(scores: npt.ArrayLike, shape: Shape) -> Floats:
+def given(scores: ArrayLike, shape: Shape) -> Floats:
     """A contiguous float64 copy of the scores of all parts. Raises DataError as `pairwise_scores`."""
     return pairwise_scores(scores, shape).copy()
 
 
-def pairwise_batch(scores: npt.ArrayLike, offsets: npt.ArrayLike, shapes: Sequence[Shape]) -> tuple[Scores, Integers]:
+def pairwise_batch(scores: ArrayLike, offsets: ArrayLike, shapes: Sequence[Shape]) -> tuple[Scores, Integers]:
     """The same for a batch, scores and offsets. Raises DataError naming the sample."""
     return checked_batch(scores, offsets, [graph_of(shape).n_parts for shape in shapes])
 

@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Scores, Shape
 from structpred.core.scores import checked_scores, kept_for_shapes, runs_of
-from structpred.core.types import Floats, Integers
+from structpred.core.types import ArrayLike, Floats, Integers
 from structpred.errors import DataError
 from structpred.oracles.mrf import NOTHING_LEFT, PairwiseOracle, graph_of, pairwise_batch, pairwise_scores, refuse
 from structpred.oracles.solvers._constraint_rows import checked_rows
@@ -79,7 +78,7 @@ class EnumerationMRF(PairwiseOracle):
                 refuse(status, shape, f"instance {first + i} of the batch: ")
         return out, ends
 
-    def argmax_constrained(self, scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike) -> Labels | None:
+    def argmax_constrained(self, scores: Scores, shape: Shape, A: ArrayLike, b: ArrayLike) -> Labels | None:
         """The best output with A mu <= b, None if there is none; A is (rows, n_parts), finite."""
         given, plan, rows = _given(scores, shape), enumeration_plan(shape), checked_rows(A, b, self.n_parts(shape))
         if rows is None:

@@ -6,14 +6,12 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Scores, Shape
-from structpred.core.types import Floats, Integers
+from structpred.core.types import ArrayLike, Flags, Floats, Integers
 from structpred.errors import ParameterError
 from structpred.oracles.fields._local_polytope import (
-    Mask,
     allowed_labels,
     allowed_parts,
     improved,
@@ -91,7 +89,7 @@ class RelaxedMRF(PairwiseOracle):
         given, allowed = allowed_parts(scores, shape)
         return self._best(given, allowed, shape).mu
 
-    def argmax_relaxed_constrained(self, scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike) -> Floats | None:
+    def argmax_relaxed_constrained(self, scores: Scores, shape: Shape, A: ArrayLike, b: ArrayLike) -> Floats | None:
         """The best point of the local polytope with A mu <= b, to the solver's accuracy; None if there is none."""
         given, allowed = allowed_parts(scores, shape)
         graph = graph_of(shape)
@@ -136,13 +134,13 @@ class RelaxedMRF(PairwiseOracle):
             multipliers.append(nu)
         return np.concatenate(found), np.concatenate(multipliers)
 
-    def _best(self, scores: Floats, allowed: Mask, shape: Shape) -> Optimum:
+    def _best(self, scores: Floats, allowed: Flags, shape: Shape) -> Optimum:
         found = self._optimum(scores, allowed, np.zeros((0, len(scores))), np.zeros(0), shape)
         if found is None:
             refuse(NOTHING_LEFT, shape)
         return found
 
-    def _optimum(self, scores: Floats, allowed: Mask, A: Floats, b: Floats, shape: Shape) -> Optimum | None:
+    def _optimum(self, scores: Floats, allowed: Flags, A: Floats, b: Floats, shape: Shape) -> Optimum | None:
         graph, who = graph_of(shape), type(self).__name__
         if graph.n_states == 1:
             mu = np.ones(len(scores))
@@ -173,7 +171,7 @@ def graph_cliques(shape: Shape) -> Cliques:
     return cliques_of([*((i,) for i in range(graph.n)), *map(tuple, graph.edges.tolist())], [graph.n_states] * graph.n)
 
 
-def _allowed(scores: Floats, allowed: Mask, mu: Floats, shape: Shape) -> Labels:
+def _allowed(scores: Floats, allowed: Flags, mu: Floats, shape: Shape) -> Labels:
     """mu rounded to labels without forbidden parts. Raises InfeasibleError where there are none."""
     graph = graph_of(shape)
     labels = rounded(graph, scores, allowed, mu)

@@ -64,12 +64,7 @@ class MulticlassOracle(Oracle):
         return np.arange(n_labels + 1), np.arange(n_labels)
 
     def project_cliques(
-        self,
-        points: Scores,
-        offsets: Integers,
-        shapes: Sequence[Shape],
-        start: Floats | None = None,
-        n_jobs: int = 1,
+        self, points: Scores, offsets: Integers, shapes: Sequence[Shape], start: Floats | None = None, n_jobs: int = 1
     ) -> tuple[Floats, Floats]:
         """The nearest points of the simplices, in compiled calls; there are no multipliers."""
         sizes = checked_table(shapes, "labels")[:, 0]

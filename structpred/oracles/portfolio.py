@@ -3,11 +3,10 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.oracle import Shape
 from structpred.core.scores import kept_for_shapes
-from structpred.core.types import Floats
+from structpred.core.types import ArrayLike, Floats
 from structpred.errors import DataError
 from structpred.oracles.convex_points import ConvexPoints
 
@@ -19,7 +18,7 @@ class _Risk(NamedTuple):
     factor: Floats
 
 
-def portfolio_shape(covariance: npt.ArrayLike, risk: float) -> Shape:
+def portfolio_shape(covariance: ArrayLike, risk: float) -> Shape:
     """The shape of a portfolio: (risk, covariance), the covariance as a tuple of rows.
 
     >>> portfolio_shape(np.eye(2), 0.5)

@@ -3,12 +3,11 @@
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.scores import check_listed, checked_batch, checked_scores, checked_sizes, checked_table
-from structpred.core.types import Floats, Integers
+from structpred.core.types import ArrayLike, Floats, Integers
 from structpred.errors import InfeasibleError
 from structpred.projections.active_set import nearest_mixture
 from structpred.runtime.lazy_names import later
@@ -136,7 +135,7 @@ def as_segments(labels: Labels) -> Integers:
     return np.array((starts, sizes, names)).T
 
 
-def from_segments(segments: npt.ArrayLike) -> Labels:
+def from_segments(segments: ArrayLike) -> Labels:
     """The labels of (start, length, label) rows, which follow each other without gaps. Raises ValueError otherwise.
 
     >>> from_segments([(0, 2, 1), (2, 1, 0)]).tolist()

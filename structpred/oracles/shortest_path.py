@@ -4,12 +4,11 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.scores import checked_scores, checked_sizes, kept_for_shapes
-from structpred.core.types import Floats, Integers
+from structpred.core.types import ArrayLike, Floats, Integers
 from structpred.errors import DataError, InfeasibleError
 from structpred.oracles.decisions._by_shape import by_shape, marginals_of_one
 from structpred.projections.active_set import nearest_mixture
@@ -44,7 +43,7 @@ class Graph(NamedTuple):
     n_paths: int
 
 
-def path_shape(n_nodes: int, edges: npt.ArrayLike, source: int = 0, target: int = -1) -> Shape:
+def path_shape(n_nodes: int, edges: ArrayLike, source: int = 0, target: int = -1) -> Shape:
     """The shape of the paths from `source` to `target` in the graph with these edges (from, to), over the nodes 0..n_nodes-1.
 
     Part e is edges[e]. There may be several edges from one node to another. A negative source or target counts from the end.

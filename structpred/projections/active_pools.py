@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from structpred.core.types import Integers
+from structpred.core.types import AnyArray, Integers
 from structpred.errors import DataError
 from structpred.runtime.memory import check_fits
 
@@ -39,7 +38,7 @@ class ActivePools:
         self._parts, self._lengths = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
 
     @property
-    def arrays(self) -> tuple[npt.NDArray[np.generic], ...]:
+    def arrays(self) -> tuple[AnyArray, ...]:
         """What kernels take."""
         sizes = (self._sizes, self._caps, self._widths)
         return (*sizes, self._weights, self._factors, self._parts, self._lengths, self._at, self._spares)
@@ -89,7 +88,7 @@ class ActivePools:
         kept._copy(self, slots, np.arange(len(slots)), self._caps[slots], self._widths[slots])
         return kept
 
-    def saved(self) -> dict[str, npt.NDArray[Any]]:
+    def saved(self) -> dict[str, AnyArray]:
         """All of it as arrays, room that is no longer in use included: what follows then has the same bits."""
         found = {"used": self._used.copy()}
         for name, (_, k, times) in _SAVED.items():

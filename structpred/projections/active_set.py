@@ -59,15 +59,9 @@ def nearest_mixture(self: Oracle, point: Scores, shape: Shape) -> Floats:
 
 
 def nearest_in_hull(
-    point: Floats,
-    argmax: Argmax,
-    parts: Parts,
-    n_parts: int,
-    *,
-    tol: float = 1e-13,
-    max_iter: int = 10_000,
+    point: Floats, argmax: Argmax, parts: Parts, n_parts: int, *, tol: float = 1e-13, max_iter: int = 10_000,
     start: HullPoint | None = None,
-) -> HullPoint:
+) -> HullPoint:  # fmt: skip
     """min_{labels, weights} |point - mu|^2  subject to  mu = sum_k weights_k mu(labels_k), weights >= 0, sum weights = 1.
 
     argmax(scores) gives an output with the largest scores . mu(y), exactly; parts(labels) the parts that are on in it, repeats

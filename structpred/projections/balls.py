@@ -4,16 +4,15 @@ All raise DataError for a point that is empty, not 1-d or not finite, ParameterE
 """
 
 import numpy as np
-import numpy.typing as npt
 
-from structpred.core.types import Floats
+from structpred.core.types import ArrayLike, Floats
 from structpred.projections.checked import checked_point
 from structpred.projections.prox.groups import norm, prox_of_group_norms
 from structpred.projections.simplex import project_onto_simplex
 from structpred.runtime.settings import checked_positive
 
 
-def project_onto_l2_ball(point: npt.ArrayLike, radius: float) -> Floats:
+def project_onto_l2_ball(point: ArrayLike, radius: float) -> Floats:
     """min_x |point - x|^2  subject to  sum x_i^2 <= radius^2.
 
     point: (n,). Outside, x = radius * point / |point|. O(n).
@@ -26,7 +25,7 @@ def project_onto_l2_ball(point: npt.ArrayLike, radius: float) -> Floats:
     return found.copy() if length <= radius else radius * (found / length)
 
 
-def project_onto_l1_ball(point: npt.ArrayLike, radius: float) -> Floats:
+def project_onto_l1_ball(point: ArrayLike, radius: float) -> Floats:
     """min_x |point - x|^2  subject to  sum |x_i| <= radius.
 
     point: (n,). Outside, x has the signs of the point and the sizes of its projection on the simplex (Duchi, Shalev-Shwartz,
@@ -43,7 +42,7 @@ def project_onto_l1_ball(point: npt.ArrayLike, radius: float) -> Floats:
     return np.sign(found) * (radius * project_onto_simplex(sizes / radius))
 
 
-def project_onto_group_ball(point: npt.ArrayLike, ends: npt.ArrayLike, radius: float) -> Floats:
+def project_onto_group_ball(point: ArrayLike, ends: ArrayLike, radius: float) -> Floats:
     """min_x |point - x|^2  subject to  sum_g |x[ends[g]:ends[g + 1]]|_2 <= radius.
 
     point: (n,). ends: whole numbers from 0 to n, ascending; a group may be empty. Each group keeps its direction; the norms are

@@ -3,9 +3,8 @@
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from structpred.core.types import Floats
+from structpred.core.types import ArrayLike, Floats
 from structpred.errors import DataError, InfeasibleError, ParameterError
 
 #: what is left of the equality, in proportion to its terms: Newton's method ends at the first, at most the second is accepted
@@ -23,12 +22,7 @@ class BoxPoint(NamedTuple):
 
 
 def project_onto_box(
-    point: npt.ArrayLike,
-    lower: npt.ArrayLike,
-    upper: npt.ArrayLike,
-    normal: npt.ArrayLike,
-    total: float,
-    metric: npt.ArrayLike = 1.0,
+    point: ArrayLike, lower: ArrayLike, upper: ArrayLike, normal: ArrayLike, total: float, metric: ArrayLike = 1.0
 ) -> Floats:
     """min_a sum_i metric_i^2 (a_i - point_i)^2  subject to  lower <= a <= upper, <normal, a> = total.
 
@@ -41,14 +35,9 @@ def project_onto_box(
 
 
 def nearest_in_box(
-    point: npt.ArrayLike,
-    lower: npt.ArrayLike,
-    upper: npt.ArrayLike,
-    normal: npt.ArrayLike,
-    total: float,
-    metric: npt.ArrayLike = 1.0,
+    point: ArrayLike, lower: ArrayLike, upper: ArrayLike, normal: ArrayLike, total: float, metric: ArrayLike = 1.0,
     start: float | None = None,
-) -> BoxPoint:
+) -> BoxPoint:  # fmt: skip
     """min_a sum_i metric_i^2 (a_i - point_i)^2  subject to  lower <= a <= upper, <normal, a> = total.
 
     point: (n,), n >= 1. lower, upper, normal, metric: (n,) or one number; bounds may be infinite, normals zero or negative.
@@ -88,7 +77,7 @@ def nearest_in_box(
 
 
 def _checked(
-    point: npt.ArrayLike, lower: npt.ArrayLike, upper: npt.ArrayLike, normal: npt.ArrayLike, total: float, metric: npt.ArrayLike
+    point: ArrayLike, lower: ArrayLike, upper: ArrayLike, normal: ArrayLike, total: float, metric: ArrayLike
 ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
     """point, normal, normal / metric^2, lower, upper."""
     from structpred.projections._box_kernels import prepare
@@ -111,7 +100,7 @@ def _checked(
     )
 
 
-def _as_long(x: npt.ArrayLike, n: int, name: str) -> Floats:
+def _as_long(x: ArrayLike, n: int, name: str) -> Floats:
     array = np.asarray(x, dtype=np.float64)
     if array.ndim == 0:
         return np.full(n, float(array))

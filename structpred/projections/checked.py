@@ -1,13 +1,12 @@
 """Points and sizes as a caller gives them, checked once for all projections."""
 
 import numpy as np
-import numpy.typing as npt
 
-from structpred.core.types import Floats
+from structpred.core.types import ArrayLike, Floats, Integers
 from structpred.errors import DataError
 
 
-def checked_point(point: npt.ArrayLike) -> Floats:
+def checked_point(point: ArrayLike) -> Floats:
     """The point as float64. Raises DataError for one that is empty, not 1-d or not finite.
 
     >>> checked_point([1, 2])
@@ -19,7 +18,7 @@ def checked_point(point: npt.ArrayLike) -> Floats:
     return found
 
 
-def checked_ends(ends: npt.ArrayLike, n: int) -> npt.NDArray[np.int64]:
+def checked_ends(ends: ArrayLike, n: int) -> Integers:
     """The ends of groups of n entries, group g being ends[g]:ends[g + 1]; a group may be empty. Raises DataError for others.
 
     >>> checked_ends([0, 2, 2, 5], 5)

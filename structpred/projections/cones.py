@@ -4,14 +4,13 @@ Both raise DataError for a point that is empty, not 1-d or not finite.
 """
 
 import numpy as np
-import numpy.typing as npt
 
-from structpred.core.types import Floats
+from structpred.core.types import ArrayLike, Floats
 from structpred.errors import DataError
 from structpred.projections.checked import checked_point
 
 
-def project_onto_sign_cone(point: npt.ArrayLike, signs: npt.ArrayLike) -> Floats:
+def project_onto_sign_cone(point: ArrayLike, signs: ArrayLike) -> Floats:
     """min_x |point - x|^2  subject to  signs_i x_i >= 0 for each i.
 
     point: (n,). signs: (n,) or one, of -1, 0 and 1; 0 leaves an entry free. What has the wrong sign becomes 0. O(n).
@@ -28,7 +27,7 @@ def project_onto_sign_cone(point: npt.ArrayLike, signs: npt.ArrayLike) -> Floats
     return np.where(wanted * np.sign(found) < 0, 0.0, found)
 
 
-def project_onto_monotone_cone(point: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> Floats:
+def project_onto_monotone_cone(point: ArrayLike, weights: ArrayLike | None = None) -> Floats:
     """min_x sum_i weights_i (point_i - x_i)^2  subject to  x_1 <= x_2 <= ... <= x_n.
 
     point: (n,). weights: (n,), above 0; None: all 1. SciPy's isotonic_regression, which pools neighbours that violate the order,

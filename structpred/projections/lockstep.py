@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.oracle import Oracle, Shape
 from structpred.core.packing import argmax_batch, check_finite, parts_batch
-from structpred.core.types import Floats, Integers
+from structpred.core.types import ArrayLike, Floats, Integers
 from structpred.errors import ConvergenceError, DataError, OracleError, ParameterError
 from structpred.projections.active_pools import ActivePools
 from structpred.runtime.threads import checked_jobs, run_ranges, split_evenly
@@ -122,7 +121,7 @@ class HullPoints:
     _versions: Integers
     _jobs: int
 
-    def pull_back(self, given: npt.ArrayLike) -> Floats:
+    def pull_back(self, given: ArrayLike) -> Floats:
         """J^T g for g = `given`, flat, where J = d mu / d points, which is symmetric; one-sided where an active weight is zero.
 
         J = V M V^T: on the active vertices V, M the inverse of V^T D V among changes of the weights that sum to zero. Raises
@@ -150,18 +149,10 @@ class HullPoints:
 
 
 def nearest_in_hulls(
-    oracle: Oracle,
-    points: npt.ArrayLike,
-    offsets: npt.ArrayLike,
-    shapes: Sequence[Shape],
-    *,
-    metric: npt.ArrayLike | None = None,
-    tol: float = 1e-13,
-    max_iter: int = 10_000,
-    sets: ActiveSets | None = None,
-    ids: Sequence[Hashable] | None = None,
+    oracle: Oracle, points: ArrayLike, offsets: ArrayLike, shapes: Sequence[Shape], *, metric: ArrayLike | None = None,
+    tol: float = 1e-13, max_iter: int = 10_000, sets: ActiveSets | None = None, ids: Sequence[Hashable] | None = None,
     n_jobs: int | None = None,
-) -> HullPoints:
+) -> HullPoints:  # fmt: skip
     """max_mu points . mu - 1/2 sum_p metric_p mu_p^2 over the hull of all outputs, for each instance of a batch.
 
     With metric 1, the default, mu is the nearest point of the hull. Wolfe's method (1976) as in `nearest_in_hull`, for all

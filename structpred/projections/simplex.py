@@ -4,16 +4,15 @@ All raise DataError for a point that is empty, not 1-d or not finite.
 """
 
 import numpy as np
-import numpy.typing as npt
 
-from structpred.core.types import Floats
+from structpred.core.types import ArrayLike, Floats
 from structpred.errors import InfeasibleError
 from structpred.projections.box import project_onto_box
 from structpred.projections.checked import checked_point
 from structpred.runtime.settings import checked_positive, checked_whole
 
 
-def project_onto_simplex(point: npt.ArrayLike) -> Floats:
+def project_onto_simplex(point: ArrayLike) -> Floats:
     """min_mu |point - mu|^2  subject to  mu >= 0, sum mu = 1.
 
     The solution is mu = max(point - tau, 0) with the tau that makes the sum 1; tau = (sum of the k largest - 1) / k for the
@@ -33,7 +32,7 @@ def project_onto_simplex(point: npt.ArrayLike) -> Floats:
     return nearest
 
 
-def project_onto_capped_simplex(point: npt.ArrayLike, cap: float, total: float = 1.0) -> Floats:
+def project_onto_capped_simplex(point: ArrayLike, cap: float, total: float = 1.0) -> Floats:
     """min_x |point - x|^2  subject to  0 <= x <= cap, sum x = total.
 
     point: (n,). With cap 1/k and total 1 it is the dual set of the top-k hinge loss as a maximum over k labels. A box with one
@@ -52,7 +51,7 @@ def project_onto_capped_simplex(point: npt.ArrayLike, cap: float, total: float =
     return project_onto_box(found, 0.0, cap, 1.0, total)
 
 
-def project_onto_topk_simplex(point: npt.ArrayLike, k: int, radius: float = 1.0) -> Floats:
+def project_onto_topk_simplex(point: ArrayLike, k: int, radius: float = 1.0) -> Floats:
     """min_x |point - x|^2  subject to  x >= 0, sum x <= radius, x_i <= (1/k) sum x for each i.
 
     point: (n,). The dual set of the top-k hinge loss with max(0, .) (Lapin, Hein and Schiele 2015, definition 2); for k = 1 the

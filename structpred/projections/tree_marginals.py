@@ -60,15 +60,9 @@ def project_onto_tree_marginals(point: Floats, n_nodes: int, n_states: int, edge
 
 
 def project_forests(
-    points: Floats,
-    offsets: Integers,
-    forests: Sequence[Forest],
-    start: Floats | None = None,
-    *,
-    tol: float = TOLERANCE,
-    max_iter: int = MAX_ITER,
-    n_jobs: int = 1,
-) -> tuple[Floats, Floats]:
+    points: Floats, offsets: Integers, forests: Sequence[Forest], start: Floats | None = None, *, tol: float = TOLERANCE,
+    max_iter: int = MAX_ITER, n_jobs: int = 1,
+) -> tuple[Floats, Floats]:  # fmt: skip
     """The nearest marginals of each point, points[offsets[i]:offsets[i + 1]] on forests[i], and the multipliers that prove it.
 
     The dual keeps one multiplier an entry of a separator, that is, of a node's margin in a table; given these, a table is its

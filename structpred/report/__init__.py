@@ -10,21 +10,6 @@ from structpred.report.spans import draw_spans
 from structpred.report.strips import word_strips
 
 __all__ = [
-    "Contents",
-    "Example",
-    "ParsingContents",
-    "Stage",
-    "Weights",
-    "confusion",
-    "data_curve",
-    "displacy",
-    "draw_marginals",
-    "draw_spans",
-    "draw_tree",
-    "gap_curve",
-    "halving_curves",
-    "parsing_report",
-    "transitions",
-    "word_strips",
-    "write_page",
-]
+    "Contents", "Example", "ParsingContents", "Stage", "Weights", "confusion", "data_curve", "displacy", "draw_marginals",
+    "draw_spans", "draw_tree", "gap_curve", "halving_curves", "parsing_report", "transitions", "word_strips", "write_page",
+]  # fmt: skip

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
-from structpred.core.types import Floats, Integers
+from structpred.core.types import Flags, Floats, Integers
 
 WORD, SMALL = 15.0, 10.5  # font sizes of words, and of tags and relations
 _END = 7.0  # between two arc ends at a word
@@ -146,9 +145,9 @@ def label_places(arc: Arc, x1: float, x2: float, ends: tuple[Integers, Floats]) 
     return [p if fine or not len(free) else float(free[np.abs(free - p).argmin()]) for p, fine in zip(wanted, clear, strict=True)]
 
 
-def _clear(places: Floats, passing: Floats, half: float) -> npt.NDArray[np.bool_]:
+def _clear(places: Floats, passing: Floats, half: float) -> Flags:
     """Which places have none of the (sorted) ends within half a label."""
-    clear: npt.NDArray[np.bool_] = np.searchsorted(passing, places - half) == np.searchsorted(passing, places + half, "right")
+    clear: Flags = np.searchsorted(passing, places - half) == np.searchsorted(passing, places + half, "right")
     return clear
 
 

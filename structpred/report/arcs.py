@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-from structpred.core.types import Floats
+from structpred.core.types import ArrayLike, Floats
 from structpred.errors import DataError
 from structpred.evaluation.trees import Parse, forest
 from structpred.report.arc_layout import SMALL, WORD, Arc, Side, columns, label_places, path
@@ -97,7 +96,7 @@ def _picture(
 
 
 def draw_marginals(
-    forms: Sequence[str], marginals: npt.ArrayLike, *, tags: Sequence[str] | None = None, least: float = 0.005
+    forms: Sequence[str], marginals: ArrayLike, *, tags: Sequence[str] | None = None, least: float = 0.005
 ) -> Html:
     """Draw how much each arc of a sentence counts: marginals over trees, as one SVG element that needs nothing from outside.
 
@@ -135,7 +134,7 @@ def draw_marginals(
     return _picture(words, names, (Side(arcs, len(words)), Side([], len(words))), join(title, description), compared=False)
 
 
-def _checked_marginals(marginals: npt.ArrayLike, words: Sequence[str]) -> Floats:
+def _checked_marginals(marginals: ArrayLike, words: Sequence[str]) -> Floats:
     """The weights, (n, n + 1), rounding errors outside of [0, 1] removed."""
     n, found = len(words), np.asarray(marginals, dtype=np.float64)
     if found.shape not in ((n, n + 1), (n * (n + 1),)):

@@ -4,10 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy.typing as npt
-
 from structpred.core.result import Certificate
-from structpred.core.types import Floats, Integers
+from structpred.core.types import AnyArray, Floats, Integers
 from structpred.evaluation import Calibration, Evaluation
 
 
@@ -33,7 +31,7 @@ class Example:
     gold: Sequence[str]
     predicted: Sequence[str]
     sure: Sequence[float] = ()
-    images: npt.NDArray[Any] | None = None
+    images: AnyArray | None = None
     candidates: Sequence[Sequence[tuple[str, float]]] = ()
 
 

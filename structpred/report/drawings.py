@@ -2,12 +2,11 @@
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from structpred.core.types import Floats
+from structpred.core.types import AnyArray, Floats
 from structpred.report.arc_layout import text_width
 from structpred.report.figures import GREY
 from structpred.text.markup import Html, join, tag, visible
@@ -28,14 +27,9 @@ class Curve(NamedTuple):
 
 
 def chart(
-    curves: Sequence[Curve],
-    below: str,
-    beside: str,
-    *,
-    log: bool = False,
-    mark: tuple[float, str] | None = None,
+    curves: Sequence[Curve], below: str, beside: str, *, log: bool = False, mark: tuple[float, str] | None = None,
     from_zero: bool = True,
-) -> Html:
+) -> Html:  # fmt: skip
     """Curves over common axes, 440 by 280 and as wide as there is room. log: y is logarithmic. mark: a dotted line at a height,
     with its name.
     """
@@ -117,7 +111,7 @@ def _cut(name: str) -> str:
     return shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 1]}\N{HORIZONTAL ELLIPSIS}"
 
 
-def letter_images(images: npt.NDArray[Any], *, unit: float = 3.0) -> list[Html]:
+def letter_images(images: AnyArray, *, unit: float = 3.0) -> list[Html]:
     """One drawing a letter, dark pixels as squares. images: (n_letters, height, width), ink where larger than 0."""
     drawings = []
     for image in np.asarray(images):

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from structpred.core.types import Floats
+from structpred.core.types import ArrayLike, Flags, Floats
 from structpred.errors import DataError
 from structpred.report import figures
 
@@ -15,7 +14,7 @@ _MOST_NUMBERS = 32  # with more labels than this, the numbers in the cells would
 _MOST_NAMES = 100
 
 
-def confusion(labels: Sequence[Any], counts: npt.ArrayLike, path: str | os.PathLike[str]) -> None:
+def confusion(labels: Sequence[Any], counts: ArrayLike, path: str | os.PathLike[str]) -> None:
     """Draw a confusion matrix (rows gold, columns predicted) and save the picture.
 
     labels: n names. counts: integers (n, n), as `evaluation.confusion_matrix` returns them. Colour is the share of the
@@ -45,7 +44,7 @@ def confusion(labels: Sequence[Any], counts: npt.ArrayLike, path: str | os.PathL
     figures.save(figure, path)
 
 
-def transitions(matrix: npt.ArrayLike, labels: Sequence[Any], path: str | os.PathLike[str]) -> None:
+def transitions(matrix: ArrayLike, labels: Sequence[Any], path: str | os.PathLike[str]) -> None:
     """Draw transition weights (rows: label before, columns: label after) and save the picture.
 
     matrix: floats (n, n); -inf marks a forbidden transition and is drawn hatched. labels: n names. Blue raises the score
@@ -74,7 +73,7 @@ def transitions(matrix: npt.ArrayLike, labels: Sequence[Any], path: str | os.Pat
     figures.save(figure, path)
 
 
-def _square(labels: Sequence[Any], values: npt.ArrayLike) -> Floats:
+def _square(labels: Sequence[Any], values: ArrayLike) -> Floats:
     table = np.asarray(values, dtype=np.float64)
     n = len(labels)
     if not n or table.shape != (n, n):
@@ -108,7 +107,7 @@ def _names(ax: figures.Axes, labels: Sequence[Any], below: str, beside: str) -> 
     ax.tick_params(which="minor", length=0)
 
 
-def _numbers(ax: figures.Axes, texts: Sequence[Sequence[str]], dark: npt.NDArray[np.bool_], n: int) -> None:
+def _numbers(ax: figures.Axes, texts: Sequence[Sequence[str]], dark: Flags, n: int) -> None:
     for i, row in enumerate(texts):
         for j, text in enumerate(row):
             if text:

@@ -4,9 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from structpred.core.types import Floats, Integers
+from structpred.core.types import AnyArray, Floats, Integers
 from structpred.evaluation import Calibration, Evaluation
 from structpred.evaluation.calibration import COLUMNS
 from structpred.evaluation.chunks import ChunkCounts
@@ -100,7 +99,7 @@ def confusions(table: tuple[Sequence[str], Integers] | None) -> Html:
     return join(tag("p", words, class_="note"), beside(picture, titled("Most frequent", listed)) if rows else picture)
 
 
-def _strongest_of(amounts: npt.NDArray[Any]) -> list[int]:
+def _strongest_of(amounts: AnyArray) -> list[int]:
     """The labels that a map has room for, in their order."""
     return sorted(np.argsort(-amounts, kind="stable")[:_MOST_LABELS].tolist())
 
@@ -109,9 +108,7 @@ def _taken(label: str, other: str, n: int, share: float) -> str:
     return f"{label} taken for {other}: {n} ({percent(share)})"
 
 
-def counts_map(
-    names: Sequence[str], counts: npt.NDArray[Any], shares: npt.NDArray[Any], tip: Tip, *, power: float = 0.4, **sides: Any
-) -> Html:
+def counts_map(names: Sequence[str], counts: AnyArray, shares: AnyArray, tip: Tip, *, power: float = 0.4, **sides: Any) -> Html:
     """Counts as a heat map, coloured by shares (see `sequential`); tip: what is said of a cell. sides: as `heat_map` has them."""
 
     def look(i: int, j: int) -> tuple[str, str, str]:

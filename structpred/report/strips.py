@@ -5,9 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from structpred.core.types import Floats
+from structpred.core.types import ArrayLike, Floats
 from structpred.errors import DataError
 from structpred.report import figures
 
@@ -17,13 +16,9 @@ _UNIT = 0.36  # inches a letter
 
 
 def word_strips(
-    images: Sequence[npt.ArrayLike],
-    gold: Sequence[Sequence[str]],
-    predictions: Mapping[str, Sequence[Sequence[str]]],
-    path: str | os.PathLike[str],
-    *,
-    units: tuple[str, str] = ("letters", "words"),
-) -> None:
+    images: Sequence[ArrayLike], gold: Sequence[Sequence[str]], predictions: Mapping[str, Sequence[Sequence[str]]],
+    path: str | os.PathLike[str], *, units: tuple[str, str] = ("letters", "words"),
+) -> None:  # fmt: skip
     """Draw each word as its letter images, the true letters, and a line for each model; save the picture.
 
     images: one array (n_letters, height, width) a word, dark ink as large values. gold, and each value of predictions:
@@ -71,13 +66,9 @@ def _check(images: Sequence[Floats], gold: Sequence[Sequence[str]], predictions:
 
 
 def _word(
-    ax: figures.Axes,
-    corner: tuple[float, float],
-    images: Floats,
-    truth: Sequence[str],
-    read: Mapping[str, Sequence[str]],
+    ax: figures.Axes, corner: tuple[float, float], images: Floats, truth: Sequence[str], read: Mapping[str, Sequence[str]],
     aspect: float,
-) -> None:
+) -> None:  # fmt: skip
     left, top = corner
     strip = np.concatenate(list(images), axis=1)
     ax.imshow(strip, cmap="gray_r", extent=(left, left + len(images), top + aspect, top), interpolation="nearest", aspect="auto")

@@ -6,12 +6,11 @@ from functools import cached_property
 from typing import Any, NoReturn
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.group_scales import GroupScales, Scale
 from structpred.core.requirements import met
 from structpred.core.sparse import SparseVector
-from structpred.core.types import Floats
+from structpred.core.types import ArrayLike, Floats, Integers
 from structpred.core.weights import Vector
 from structpred.errors import DataError, MissingCapabilityError
 from structpred.task.instance_subset import checked_rows
@@ -58,7 +57,7 @@ class RowTask:
         """The number of rows."""
         return len(self.indptr) - 1
 
-    def row(self, i: int) -> tuple[npt.NDArray[np.int64], Floats]:
+    def row(self, i: int) -> tuple[Integers, Floats]:
         """(indices, values) of row i."""
         start, stop = self.indptr[i], self.indptr[i + 1]
         return self.indices[start:stop].astype(np.int64), self.values[start:stop]
@@ -154,7 +153,7 @@ class LinearTask(RowTask):
     _kind = "a linear task"
     _instead = "with an oracle over two labels (structpred.oracles.multiclass) and Task, more is available"
 
-    def __init__(self, X: Any, y: npt.ArrayLike, *, sample_weight: npt.ArrayLike | None = None, intercept: float = 0.0) -> None:
+    def __init__(self, X: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None, intercept: float = 0.0) -> None:
         rows, signs = _checked(X), np.asarray(y, dtype=np.float64)
         if signs.shape != (rows.shape[0],):
             raise DataError(f"y: expected one sign per row, shape ({rows.shape[0]},), got shape {signs.shape}")
@@ -175,7 +174,7 @@ class LinearTask(RowTask):
         """The hinge of every row."""
         return np.maximum(loss_weight - self.margins(w.astype(np.float64, copy=False)), 0.0)
 
-    def terms(self, w: Vector, rows: npt.ArrayLike, shares: npt.ArrayLike | None = None, *, loss_weight: float = 1.0) -> Terms:
+    def terms(self, w: Vector, rows: ArrayLike, shares: ArrayLike | None = None, *, loss_weight: float = 1.0) -> Terms:
         """The steps of these rows summed up, weighed by `shares` (ones if not given), in one pass over the rows."""
         from structpred.rows._linear_kernels import hinge_terms
 
@@ -210,7 +209,7 @@ class RegressionTask(RowTask):
     _kind = "a regression task"
     _instead = "it is for scalar losses (Squared, Absolute, Huber) and trainers that minimise these, such as SDCA"
 
-    def __init__(self, X: Any, y: npt.ArrayLike, *, sample_weight: npt.ArrayLike | None = None, intercept: float = 0.0) -> None:
+    def __init__(self, X: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None, intercept: float = 0.0) -> None:
         rows = _checked(X)
         try:
             targets = np.array(y, dtype=np.float64)

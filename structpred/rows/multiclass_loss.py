@@ -12,11 +12,10 @@ Sano (2018), equations 20 to 30, with the curvature |x|^2 / (2 lam n) in (30), w
 from typing import Any, ClassVar, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.group_scales import Scale
 from structpred.core.sparse import SparseVector
-from structpred.core.types import Floats
+from structpred.core.types import ArrayLike, Floats
 from structpred.core.weights import Vector
 from structpred.errors import DataError, LossError, ParameterError
 from structpred.task.steps import Step, TaskLike, Terms, offers, summed
@@ -61,17 +60,17 @@ class MulticlassLoss:
         """What each wrong label costs, as the compiled steps read it."""
         return np.ones((1, 1))
 
-    def value(self, z: npt.ArrayLike, y: int) -> float:
+    def value(self, z: ArrayLike, y: int) -> float:
         """phi(z; y) for the scores z (m,)."""
         return self._best(z, y)[0]
 
-    def subgradient(self, z: npt.ArrayLike, y: int) -> Floats:
+    def subgradient(self, z: ArrayLike, y: int) -> Floats:
         """A subgradient (m,) of phi at z: p - e_y for a p of the maximum. The gradient where there is one."""
         p = self._best(z, y)[1]
         p[y] -= 1.0
         return p
 
-    def conjugate(self, alpha: npt.ArrayLike, y: int) -> float:
+    def conjugate(self, alpha: ArrayLike, y: int) -> float:
         """phi*(-alpha); inf where e_y - alpha is none of the points."""
         from structpred.rows._column_kernels import dual_value
 
@@ -80,7 +79,7 @@ class MulticlassLoss:
         inside = p.min() >= -near and abs(float(p.sum()) - 1.0) <= near and self._contains(p, np.delete(p, y), near)
         return -float(dual_value(self.points, p, y, self.label_costs)) if inside else np.inf
 
-    def dual_step(self, alpha: npt.ArrayLike, z: npt.ArrayLike, q: float, y: int) -> Floats:
+    def dual_step(self, alpha: ArrayLike, z: ArrayLike, q: float, y: int) -> Floats:
         """The new alpha (m,) with the largest  -phi*(-new) - <z, new - alpha> - q/2 |new - alpha|^2, for q >= 0."""
         from structpred.rows._column_kernels import column_step
 
@@ -155,7 +154,7 @@ class MulticlassLoss:
         """The constant of the tangent."""
         return step.loss
 
-    def terms(self, task: TaskLike, w: Vector, rows: npt.ArrayLike, shares: npt.ArrayLike | None = None) -> Terms:
+    def terms(self, task: TaskLike, w: Vector, rows: ArrayLike, shares: ArrayLike | None = None) -> Terms:
         """The tangents of these rows summed up, with these shares (ones if not given)."""
         return summed((len(task), task.dim), rows, shares, lambda i: self.term(task, w, i), self.offset)
 
@@ -170,14 +169,14 @@ class MulticlassLoss:
         row_losses(data, np.concatenate(rows.labels), self.label_costs, self.points, self.k, table, out)
         return out
 
-    def _best(self, z: npt.ArrayLike, y: int) -> tuple[float, Floats]:
+    def _best(self, z: ArrayLike, y: int) -> tuple[float, Floats]:
         from structpred.rows._column_kernels import best_point
 
         scores = self._scores(z, y)
         p = np.empty(len(scores))
         return float(best_point(self.points, self.k, scores, y, self.label_costs, p)), p
 
-    def _scores(self, z: npt.ArrayLike, y: int) -> Floats:
+    def _scores(self, z: ArrayLike, y: int) -> Floats:
         scores = np.ascontiguousarray(z, dtype=np.float64)
         if scores.ndim != 1 or not 0 <= y < len(scores):
             raise DataError(f"expected the scores (m,) of all classes and the true one of them, got {scores.shape} and {y}")

@@ -13,11 +13,10 @@ maximum, and a step of dual ascent along one a_i has a closed form (Newton where
 from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.group_scales import GroupScales, Scale
 from structpred.core.sparse import SparseVector
-from structpred.core.types import Floats
+from structpred.core.types import ArrayLike, Floats
 from structpred.core.weights import Vector
 from structpred.errors import DataError, LossError, MissingCapabilityError
 from structpred.task.instance_subset import checked_rows
@@ -41,13 +40,7 @@ class DualTable(NamedTuple):
 
     @staticmethod
     def of(
-        n: int,
-        target: npt.ArrayLike,
-        *,
-        curvature: npt.ArrayLike = 0.0,
-        low: npt.ArrayLike,
-        high: npt.ArrayLike,
-        entropy: npt.ArrayLike = 0.0,
+        n: int, target: ArrayLike, *, curvature: ArrayLike = 0.0, low: ArrayLike, high: ArrayLike, entropy: ArrayLike = 0.0
     ) -> "DualTable":
         """For n samples, from arrays or from single numbers that hold for all of them.
 
@@ -86,7 +79,7 @@ class DualTable(NamedTuple):
             found += np.where(some, self.entropy * span * negative_entropy, 0.0)
         return np.where((a >= self.low) & (a <= self.high), found, np.inf)
 
-    def step(self, old: Floats, z: Floats, q: npt.ArrayLike) -> Floats:
+    def step(self, old: Floats, z: Floats, q: ArrayLike) -> Floats:
         """For each sample the a with the largest  -phi*(-a) - z (a - old) - q/2 (a - old)^2."""
         from structpred.rows._scalar_kernels import dual_steps
 
@@ -143,7 +136,7 @@ class ScalarLoss:
         """phi*(-a_i) of each sample; inf where there is none."""
         return self._table(y).conjugate(a)
 
-    def dual_step(self, old: Floats, z: Floats, q: npt.ArrayLike, y: Floats) -> Floats:
+    def dual_step(self, old: Floats, z: Floats, q: ArrayLike, y: Floats) -> Floats:
         """For each sample the a with the largest  -phi*(-a) - z (a - old) - q/2 (a - old)^2."""
         return self._table(y).step(old, z, q)
 
@@ -214,7 +207,7 @@ class ScalarLoss:
         z = rows.margins(w)
         return self.value(z, rows.targets), rows.combined(shares * self.derivative(z, rows.targets))
 
-    def terms(self, task: TaskLike, w: Vector, rows: npt.ArrayLike, shares: npt.ArrayLike | None = None) -> Terms:
+    def terms(self, task: TaskLike, w: Vector, rows: ArrayLike, shares: ArrayLike | None = None) -> Terms:
         """The tangents of these rows summed up, with these shares (ones if not given)."""
         data: Any = task
         at = checked_rows(rows, len(task))

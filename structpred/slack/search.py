@@ -84,16 +84,9 @@ def choose(problem: SlackProblem) -> str:
 
 
 def search(
-    problem: SlackProblem,
-    method: str = "auto",
-    incumbent: Candidate | None = None,
-    threshold: float | None = None,
-    rel: float = 0.0,
-    abs: float = 0.0,
-    max_queries: int | None = None,
-    *,
-    lam0: float | None = None,
-) -> SearchResult:
+    problem: SlackProblem, method: str = "auto", incumbent: Candidate | None = None, threshold: float | None = None,
+    rel: float = 0.0, abs: float = 0.0, max_queries: int | None = None, *, lam0: float | None = None,
+) -> SearchResult:  # fmt: skip
     """The output with the largest Phi, as far as `method` can find it, and an upper bound of Phi.
 
     incumbent: an output known already, re-scored at the present weights (see LabelCache). lam0: where to begin; the ray of the

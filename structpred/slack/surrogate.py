@@ -4,11 +4,10 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.group_scales import Scale, scaled_dot
 from structpred.core.sparse import SparseVector
-from structpred.core.types import Floats
+from structpred.core.types import ArrayLike, Floats
 from structpred.core.weights import Vector
 from structpred.errors import MissingCapabilityError, ParameterError
 from structpred.runtime.settings import checked_whole
@@ -116,15 +115,9 @@ class SlackRescaling:
     piecewise_linear = True
 
     def __init__(
-        self,
-        method: str = "auto",
-        *,
-        relaxed: bool = False,
-        rel: float = 0.0,
-        abs: float = 0.0,
-        max_queries: int | None = None,
-        cache_size: int = 0,
-    ) -> None:
+        self, method: str = "auto", *, relaxed: bool = False, rel: float = 0.0, abs: float = 0.0,
+        max_queries: int | None = None, cache_size: int = 0,
+    ) -> None:  # fmt: skip
         if method != "auto" and method not in METHODS:
             raise ParameterError(f"method: expected 'auto' or one of {', '.join(METHODS)}, got {method!r}")
         Goal(None, rel, abs, max_queries)
@@ -187,7 +180,7 @@ class SlackRescaling:
         """The constant of the linear piece: the loss."""
         return step.loss
 
-    def terms(self, task: TaskLike, w: Vector, rows: npt.ArrayLike, shares: npt.ArrayLike | None = None) -> Terms:
+    def terms(self, task: TaskLike, w: Vector, rows: ArrayLike, shares: ArrayLike | None = None) -> Terms:
         """The pieces that `term` gives for these rows, summed up with these shares (ones if not given)."""
         return summed((len(task), task.dim), rows, shares, lambda i: self.term(task, w, i), self.offset)
 

@@ -6,12 +6,11 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.group_scales import GroupScales, Scale, scaled, scaled_dot
 from structpred.core.own_code import raised
 from structpred.core.sparse import SparseVector, coalesced
-from structpred.core.types import Floats
+from structpred.core.types import ArrayLike, DTypeLike, Floats
 from structpred.core.weights import Vector
 from structpred.errors import DataError, MissingCapabilityError, OracleError, ParameterError
 from structpred.task.steps import Step, Terms, summed
@@ -69,18 +68,10 @@ class CallbackTask:
     expensive = True
 
     def __init__(
-        self,
-        inputs: Sequence[Any],
-        outputs: Sequence[Any],
-        dim: int,
-        joint_feature: Callable[[Any, Any], Any],
-        loss: Callable[[Any, Any], float],
-        argmax: Callable[[Floats, Any, Any, float], Any],
-        *,
-        exact: bool = True,
-        sample_weight: npt.ArrayLike | None = None,
-        dtype: npt.DTypeLike = np.float64,
-    ) -> None:
+        self, inputs: Sequence[Any], outputs: Sequence[Any], dim: int, joint_feature: Callable[[Any, Any], Any],
+        loss: Callable[[Any, Any], float], argmax: Callable[[Floats, Any, Any, float], Any], *, exact: bool = True,
+        sample_weight: ArrayLike | None = None, dtype: DTypeLike = np.float64,
+    ) -> None:  # fmt: skip
         if len(inputs) != len(outputs):
             raise DataError(f"{len(inputs)} inputs but {len(outputs)} outputs: give one output for each input")
         if not len(inputs):
@@ -175,7 +166,7 @@ class CallbackTask:
         """The violation of each sample."""
         return np.array([self.step(w, i, loss_weight).bound for i in range(len(self))])
 
-    def terms(self, w: Vector, rows: npt.ArrayLike, shares: npt.ArrayLike | None = None, *, loss_weight: float = 1.0) -> Terms:
+    def terms(self, w: Vector, rows: ArrayLike, shares: ArrayLike | None = None, *, loss_weight: float = 1.0) -> Terms:
         """The steps of these rows summed up, weighed by `shares` (ones if not given), and the numbers of each row."""
         size = len(self), self.dim
         return summed(size, rows, shares, lambda i: self.step(w, i, loss_weight), lambda step: loss_weight * step.loss)

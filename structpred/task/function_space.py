@@ -10,9 +10,8 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from structpred.core.types import Floats
+from structpred.core.types import AnyArray, Floats
 from structpred.core.weights import Vector
 from structpred.runtime.ranges import ends_of
 from structpred.task.steps import TaskLike
@@ -77,9 +76,9 @@ class FunctionSpace:
     def _kernels(self) -> range:
         return range(len(self.grams))
 
-    def arrays(self) -> list[npt.NDArray[Any]]:
+    def arrays(self) -> list[AnyArray]:
         """The Gram matrices, for a fingerprint."""
-        out: list[npt.NDArray[Any]] = []
+        out: list[AnyArray] = []
         for gram in self.grams:
             out += [gram] if isinstance(gram, np.ndarray) else [gram.indptr, gram.indices, gram.data]
         return out

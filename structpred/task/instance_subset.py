@@ -4,18 +4,17 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.feature_map import FeatureMap, names_of_groups
 from structpred.core.sparse import SparseVector
 from structpred.core.stand_ins import stand_in
-from structpred.core.types import Floats, Integers
+from structpred.core.types import AnyArray, ArrayLike, Floats, Integers
 from structpred.core.weights import Vector
 from structpred.errors import DataError
 from structpred.runtime.moved import renamed
 
 
-def checked_rows(rows: npt.ArrayLike, n: int) -> Integers:
+def checked_rows(rows: ArrayLike, n: int) -> Integers:
     """At least one whole number in [0, n), in any order, repeats allowed; DataError for others.
 
     >>> checked_rows([2, 0, 2], 3).tolist()
@@ -80,7 +79,7 @@ class InstanceSubset(FeatureMap):
         """Rows of these rows."""
         return InstanceSubset(self.features, self.rows[rows])
 
-    def arrays(self) -> Sequence[npt.NDArray[Any]]:
+    def arrays(self) -> Sequence[AnyArray]:
         """All data of the whole map, and which rows they are."""
         return (*self.features.arrays(), self.rows)
 
@@ -130,7 +129,7 @@ class AddedScores(InstanceSubset):
         """Find them."""
         self.__init__(**state)  # type: ignore[misc]
 
-    def arrays(self) -> Sequence[npt.NDArray[Any]]:
+    def arrays(self) -> Sequence[AnyArray]:
         """The data of the map, and what was added."""
         return (*self.features.arrays(), *(own for own in self.added if own is not None))
 

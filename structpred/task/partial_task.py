@@ -11,14 +11,13 @@ from functools import cached_property
 from typing import Any, TypeGuard
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.costs import Cost, GridCosts, PartCosts, TaskCosts, each_loss
 from structpred.core.feature_map import FeatureMap
 from structpred.core.fixed_scores import forbidden_parts
 from structpred.core.oracle import Labels, Oracle, Shape
 from structpred.core.sparse import coalesced
-from structpred.core.types import Integers
+from structpred.core.types import ArrayLike, Flags, Integers
 from structpred.core.weights import Vector
 from structpred.errors import DataError, InfeasibleError, LossError, ParameterError
 from structpred.task.inference import Inference
@@ -60,21 +59,10 @@ class PartialTask(Task):
     capabilities = frozenset({"parts", "missing"})
 
     def __init__(
-        self,
-        features: FeatureMap,
-        oracle: Oracle,
-        labels: Sequence[npt.ArrayLike],
-        shapes: Sequence[Shape],
-        loss: Cost,
-        *,
-        allowed: FeatureMap,
-        rows: npt.ArrayLike,
-        asks_costs: bool = True,
-        token_weights: Sequence[npt.ArrayLike] | None = None,
-        sample_weight: npt.ArrayLike | None = None,
-        compiled: bool = True,
-        n_jobs: int = 1,
-    ) -> None:
+        self, features: FeatureMap, oracle: Oracle, labels: Sequence[ArrayLike], shapes: Sequence[Shape], loss: Cost, *,
+        allowed: FeatureMap, rows: ArrayLike, asks_costs: bool = True, token_weights: Sequence[ArrayLike] | None = None,
+        sample_weight: ArrayLike | None = None, compiled: bool = True, n_jobs: int = 1,
+    ) -> None:  # fmt: skip
         self.rows, self._asks_costs = checked_rows(rows, len(shapes)), asks_costs
         of_rows, options = [shapes[i] for i in self.rows.tolist()], {"compiled": compiled, "n_jobs": n_jobs}
         inference = Inference(allowed, oracle, of_rows, **options)  # type: ignore[arg-type]
@@ -91,7 +79,7 @@ class PartialTask(Task):
     def _asked_costs(self, sizes: list[int]) -> TaskCosts:
         """Free positions get no weight, and those with some of the labels a row of costs; without positions, costs of parts."""
         grid, weights = getattr(self.oracle, "label_grid", None), self.token_weights
-        given, choices = dict[int, PartCosts](), dict[int, npt.NDArray[np.bool_]]()
+        given, choices = dict[int, PartCosts](), dict[int, Flags]()
         loss_of = each_loss(self.loss)
         for k, i in enumerate(self.rows.tolist()):
             forbidden, barred = self._ruled_out(k)
@@ -112,13 +100,13 @@ class PartialTask(Task):
         costs = TaskCosts(self.loss, self.oracle, self.labels, self.shapes, self.parts, sizes, weights, given)
         return costs.with_choices(choices) if choices else costs
 
-    def _ruled_out(self, k: int) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    def _ruled_out(self, k: int) -> tuple[Flags, Flags]:
         """The parts that instance rows[k] cannot have, and those that no output of its shape may have anyway."""
         size = int(self.allowed.inference.sizes[k])
         base = self.features.fixed_scores(int(self.rows[k]))
         return forbidden_parts(self.allowed.features.fixed_scores(k), size), forbidden_parts(base, size)
 
-    def _part_costs(self, i: int, ruled_out: npt.NDArray[np.bool_]) -> PartCosts:
+    def _part_costs(self, i: int, ruled_out: Flags) -> PartCosts:
         name, own = type(self.loss).__name__, getattr(self.loss, "allowed_costs", None)
         if self.token_weights is not None:
             raise ParameterError(f"token weights need positions with costs of labels, and {name} gives costs of parts instead")
@@ -146,7 +134,7 @@ class PartialTask(Task):
                 labels[i] = y
         return labels
 
-    def with_labels(self, labels: Sequence[npt.ArrayLike]) -> Task:
+    def with_labels(self, labels: Sequence[ArrayLike]) -> Task:
         """The task in which these outputs are the true ones, with the costs of this task; features are shared.
 
         Raises DataError, naming the sample, for outputs that what is known rules out.
@@ -181,7 +169,7 @@ class PartialTask(Task):
         """The number of instance i in `allowed`; None where its output is known."""
         return self._place.get(i)
 
-    def take(self, rows: npt.ArrayLike) -> Task:
+    def take(self, rows: ArrayLike) -> Task:
         """As Task.take; a plain task where no instance is known in part."""
         at = checked_rows(rows, len(self))
         new = super().take(at)

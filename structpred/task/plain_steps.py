@@ -15,14 +15,13 @@ from math import inf, isfinite
 from typing import NoReturn
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.costs import TaskCosts
 from structpred.core.group_scales import Scale
 from structpred.core.oracle import Labels, Scores
 from structpred.core.own_code import asked_parts, blamed, own_code
 from structpred.core.sparse import SparseVector
-from structpred.core.types import Floats, Integers
+from structpred.core.types import ArrayLike, Floats, Integers
 from structpred.core.weights import Vector
 from structpred.errors import DataError, OracleError
 from structpred.task.inference import Inference
@@ -94,7 +93,7 @@ class PlainSteps:
         """`one` and the update of an online trainer for many instances in one call; None without such code."""
         return None
 
-    def terms(self, w: Vector, rows: npt.ArrayLike, shares: npt.ArrayLike | None, loss_weight: float) -> Terms:
+    def terms(self, w: Vector, rows: ArrayLike, shares: ArrayLike | None, loss_weight: float) -> Terms:
         """The steps of these rows summed up, weighed by `shares`, and the numbers of each row."""
         size = len(self.inference), self.features.dim
         return summed(size, rows, shares, lambda i: self.one(w, i, loss_weight), lambda step: loss_weight * step.loss)

@@ -5,16 +5,15 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Oracle, Shape
 from structpred.core.packing import argmax_batch, check_finite, has_points, parts_batch, points_batch
-from structpred.core.types import Floats, Integers
+from structpred.core.types import ArrayLike, Floats, Integers
 from structpred.errors import DataError, ParameterError
 from structpred.runtime.ranges import ends_of, packed
 
 #: one number a part: an array (n, p), or an array for each instance
-Numbers = npt.ArrayLike | Sequence[npt.ArrayLike]
+Numbers = ArrayLike | Sequence[ArrayLike]
 
 
 class PartScores(NamedTuple):
@@ -93,6 +92,6 @@ def regrets(truth: PartScores, decisions: tuple[Labels, Integers]) -> Regrets:
     return Regrets(best - truth.values(*decisions), best)
 
 
-def packed_labels(outputs: Sequence[npt.ArrayLike]) -> tuple[Labels, Integers]:
+def packed_labels(outputs: Sequence[ArrayLike]) -> tuple[Labels, Integers]:
     """(flat labels, label offsets) of a list of labels."""
     return packed([np.asarray(labels, dtype=np.int64) for labels in outputs])

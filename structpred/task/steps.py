@@ -6,12 +6,11 @@ from itertools import islice, pairwise
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.group_scales import Scale
 from structpred.core.oracle import Labels
 from structpred.core.sparse import SparseVector, sparse_dot
-from structpred.core.types import Floats, Integers
+from structpred.core.types import ArrayLike, Floats, Integers
 from structpred.core.weights import Vector
 from structpred.errors import DataError
 from structpred.runtime.interrupts import abandon_if_asked
@@ -50,22 +49,22 @@ class Terms(NamedTuple):
     of each row, in the order of the rows.
     """
 
-    difference: npt.NDArray[np.float64]
+    difference: Floats
     offset: float
-    losses: npt.NDArray[np.float64]
-    violations: npt.NDArray[np.float64]
-    bounds: npt.NDArray[np.float64]
+    losses: Floats
+    violations: Floats
+    bounds: Floats
 
 
 #: (instances, rule, loss_weight) -> (how many updates were made, in order, whether the weights changed). None is made where the
 #: first step is in doubt, so that the plain update has to look at it. It ends early where all would take too long.
-CompiledUpdates = Callable[[npt.NDArray[np.int64], UpdateRule, float], tuple[int, bool]]
+CompiledUpdates = Callable[[Integers, UpdateRule, float], tuple[int, bool]]
 
 
 class Pair(Protocol):
     """Scoring and decoding in one compiled call; the results are those of the plain calls, for any number of threads."""
 
-    def decode(self, w: Vector, n_jobs: int) -> tuple[Labels, npt.NDArray[np.int64]]:
+    def decode(self, w: Vector, n_jobs: int) -> tuple[Labels, Integers]:
         """(flat labels, label offsets): the best output of every instance."""
         ...
 
@@ -76,10 +75,10 @@ class TaskLike(Protocol):
     dim: int
     dtype: np.dtype[Any]
     certified: bool
-    sample_weight: npt.NDArray[np.float64]
+    sample_weight: Floats
 
     @property
-    def groups(self) -> npt.NDArray[np.int64]:
+    def groups(self) -> Integers:
         """Group k of the weights is groups[k]:groups[k+1]."""
         ...
 
@@ -100,11 +99,11 @@ class TaskLike(Protocol):
         """Loss-augmented inference for instance i at the weights scale * w. The arrays are only good until the next call."""
         ...
 
-    def violations(self, w: Vector, loss_weight: float) -> npt.NDArray[np.float64]:
+    def violations(self, w: Vector, loss_weight: float) -> Floats:
         """The bound on the violation of each instance."""
         ...
 
-    def terms(self, w: Vector, rows: npt.ArrayLike, shares: npt.ArrayLike | None = None, *, loss_weight: float = 1.0) -> Terms:
+    def terms(self, w: Vector, rows: ArrayLike, shares: ArrayLike | None = None, *, loss_weight: float = 1.0) -> Terms:
         """The steps of these rows summed up, weighed by `shares`, and the numbers of each row."""
         ...
 
@@ -138,7 +137,7 @@ class Block(NamedTuple):
     ends: Integers
 
 
-def checked_shares(shares: npt.ArrayLike | None, n: int) -> Floats:
+def checked_shares(shares: ArrayLike | None, n: int) -> Floats:
     """n finite weights, one per row, ones if there are none given; else DataError."""
     found = np.ones(n) if shares is None else np.asarray(shares, dtype=np.float64)
     if found.shape != (n,) or not np.isfinite(found).all():
@@ -147,7 +146,7 @@ def checked_shares(shares: npt.ArrayLike | None, n: int) -> Floats:
 
 
 def summed(
-    size: tuple[int, int], rows: npt.ArrayLike, shares: npt.ArrayLike | None, term: Callable[[int], Step],
+    size: tuple[int, int], rows: ArrayLike, shares: ArrayLike | None, term: Callable[[int], Step],
     offset: Callable[[Step], float],
 ) -> Terms:  # fmt: skip
     """The terms of these rows, one after the other, so that the sum does not depend on who computes it.
@@ -189,7 +188,7 @@ class SmoothSurrogate(ABC):
         """H_i(w) of every instance, upper bounds where the oracle gives bounds."""
         return self.gradient(task, w, np.ones(len(task)))[0]
 
-    def terms(self, task: TaskLike, w: Vector, rows: npt.ArrayLike, shares: npt.ArrayLike | None = None) -> Terms:
+    def terms(self, task: TaskLike, w: Vector, rows: ArrayLike, shares: ArrayLike | None = None) -> Terms:
         """Gradient and values of these rows, summed up with these shares (ones if not given): the tangent at w."""
         return summed(
             (len(task), task.dim), rows, shares, lambda i: self.term(task, w, i),
@@ -197,7 +196,7 @@ class SmoothSurrogate(ABC):
         )  # fmt: skip
 
 
-def one_run(rows: npt.ArrayLike, n: int) -> range | None:
+def one_run(rows: ArrayLike, n: int) -> range | None:
     """The range that these rows are, where each follows the one before; else None."""
     at = checked_rows(rows, n)
     return range(int(at[0]), int(at[-1]) + 1) if (np.diff(at) == 1).all() else None
@@ -230,7 +229,7 @@ def _add(out: Floats, blocks: Sequence[Block], coefs: Sequence[Floats], n_jobs: 
     run_ranges(between, list(pairwise(cuts)), n_jobs)
 
 
-def running_sum(values: npt.NDArray[np.float64]) -> float:
+def running_sum(values: Floats) -> float:
     """The sum in order, one after the other, as compiled loops add it (numpy adds pairwise)."""
     return float(np.add.accumulate(values)[-1]) if len(values) else 0.0
 

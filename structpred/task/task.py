@@ -49,18 +49,10 @@ class Task:
     capabilities: ClassVar[frozenset[str]] = frozenset({"parts"})
 
     def __init__(
-        self,
-        features: FeatureMap,
-        oracle: Oracle,
-        labels: Sequence[npt.ArrayLike],
-        shapes: Sequence[Shape],
-        loss: Cost | InstanceCosts,
-        *,
-        token_weights: Sequence[npt.ArrayLike] | None = None,
-        sample_weight: npt.ArrayLike | None = None,
-        compiled: bool = True,
-        n_jobs: int = 1,
-    ) -> None:
+        self, features: FeatureMap, oracle: Oracle, labels: Sequence[npt.ArrayLike], shapes: Sequence[Shape],
+        loss: Cost | InstanceCosts, *, token_weights: Sequence[npt.ArrayLike] | None = None,
+        sample_weight: npt.ArrayLike | None = None, compiled: bool = True, n_jobs: int = 1,
+    ) -> None:  # fmt: skip
         n = len(features)
         if not n == len(labels) == len(shapes):
             raise DataError(f"{n} samples with features but {len(labels)} labellings and {len(shapes)} shapes")

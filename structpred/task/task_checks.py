@@ -6,12 +6,11 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.own_code import asked_parts, blamed, own_code
-from structpred.core.types import Floats, Integers
+from structpred.core.types import AnyArray, ArrayLike, Floats, Integers
 from structpred.errors import DataError, InfeasibleError, OracleError, ParameterError
 
 #: outputs listed in all, to see whether true labels are outputs: few enough to cost nothing compared with a pass
@@ -80,7 +79,7 @@ class _Outputs:
         """The parts of each."""
         return {_key(self.oracle.parts(y, self.shape)) for y in self.listed}
 
-    def have(self, labels: Labels, parts: npt.NDArray[Any]) -> bool:
+    def have(self, labels: Labels, parts: AnyArray) -> bool:
         """Whether these labels are among them, or others with the same parts."""
         return labels.tobytes() in self.written or _key(parts) in self.keys
 
@@ -102,7 +101,7 @@ class _Outputs:
                 )
 
 
-def _key(parts: npt.NDArray[Any]) -> bytes:
+def _key(parts: AnyArray) -> bytes:
     """Equal for equal multisets of parts."""
     return np.sort(parts).astype(np.int64).tobytes()
 
@@ -121,14 +120,9 @@ def gap_advice(error: float) -> str:
 
 
 def refuse_contradiction(
-    oracle: Oracle,
-    i: int,
-    scores: Scores,
-    truth: Integers,
-    found: Integers,
-    bound: float | None = None,
+    oracle: Oracle, i: int, scores: Scores, truth: Integers, found: Integers, bound: float | None = None,
     known: str = "the true output",
-) -> None:
+) -> None:  # fmt: skip
     """OracleError where the parts `found`, or `bound`, are said to be best at `scores`, but the parts `truth` score more.
 
     An inexact argmax without a bound says nothing of the kind. known: what messages call the output of the parts `truth`.
@@ -198,7 +192,7 @@ def _parts_of(oracle: Oracle, i: int, labels: Labels, shape: Shape) -> Integers:
         raise blamed(error, i, oracle, "parts") from error
 
 
-def checked_weights(sample_weight: npt.ArrayLike | None, n: int) -> Floats:
+def checked_weights(sample_weight: ArrayLike | None, n: int) -> Floats:
     """n finite weights >= 0 with a positive sum (ones if there are none given), else ParameterError."""
     if sample_weight is None:
         return np.ones(n)
@@ -210,7 +204,7 @@ def checked_weights(sample_weight: npt.ArrayLike | None, n: int) -> Floats:
     return weights
 
 
-def checked_token_weights(given: Sequence[npt.ArrayLike], oracle: Oracle, shapes: Sequence[Shape]) -> list[Floats]:
+def checked_token_weights(given: Sequence[ArrayLike], oracle: Oracle, shapes: Sequence[Shape]) -> list[Floats]:
     """One finite weight >= 0 for each position of each instance, else DataError, naming the sample."""
     weights, grid = [np.asarray(t, dtype=np.float64) for t in given], getattr(oracle, "label_grid", None)
     if len(weights) != len(shapes):

@@ -13,11 +13,10 @@ from dataclasses import replace
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.regulariser import DualMap, Regulariser
 from structpred.core.sparse import SparseVector
-from structpred.core.types import Floats
+from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector, Weights
 from structpred.runtime.lazy_names import later
 from structpred.task.steps import running_sum
@@ -42,7 +41,7 @@ class BCFWState(NamedTuple):
     point: Floats
     scale: Annotated[Floats, Values(0)]
     memory: Floats
-    steps: Annotated[npt.NDArray[np.int64], COUNT]
+    steps: Annotated[Integers, COUNT]
 
 
 class BCFW(Trainer):
@@ -90,7 +89,7 @@ class BCFW(Trainer):
             np.array(0),
         )
 
-    def order(self, problem: Problem, state: BCFWState, rng: np.random.Generator, n_pass: int) -> npt.NDArray[np.int64]:
+    def order(self, problem: Problem, state: BCFWState, rng: np.random.Generator, n_pass: int) -> Integers:
         """Line 3: a permutation, or n draws in proportion to the gaps."""
         n = len(problem.task)
         known = 0 < state.gaps.sum() < np.inf
@@ -134,7 +133,7 @@ class BCFW(Trainer):
         )
         return found
 
-    def relabelled(self, problem: Problem, state: BCFWState, rows: npt.NDArray[np.int64]) -> BCFWState:
+    def relabelled(self, problem: Problem, state: BCFWState, rows: Integers) -> BCFWState:
         """The blocks of these instances begin at the new truth, the others stay: they are as feasible as before."""
         if not len(rows):
             return state

@@ -21,11 +21,10 @@ raises a lower bound of the dual that touches it, and w is read off the moved u.
 from typing import Annotated, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.products import dot
 from structpred.core.sparse import SparseVector, add_sparse
-from structpred.core.types import Floats
+from structpred.core.types import AnyArray, Floats, Integers
 from structpred.core.weights import Vector, Weights
 from structpred.errors import ParameterError
 from structpred.runtime.lazy_names import later
@@ -37,8 +36,8 @@ from structpred.trainers.states import COUNT, FIXED, Values
 
 _kernels = later("structpred.task.fast._corner_kernels")
 
-Arrays = tuple[npt.NDArray[np.generic], ...]
-Counts = Annotated[npt.NDArray[np.int64], COUNT]
+Arrays = tuple[AnyArray, ...]
+Counts = Annotated[Integers, COUNT]
 
 #: a visit ends after this number of pairwise steps, or once the gap of the block has fallen to this share
 MOST_STEPS, PRECISION = 50, 0.1
@@ -56,7 +55,7 @@ class Blocks(NamedTuple):
     alpha, offset, idle: weight and offset of each corner, and for how many visits it has had no weight, (n, K).
     """
 
-    counts: Annotated[npt.NDArray[np.int64], Values(1, 2**60)]
+    counts: Annotated[Integers, Values(1, 2**60)]
     alpha: Annotated[Floats, Values(0, 1 + 1e-6)]
     offset: Floats
     idle: Counts
@@ -93,7 +92,7 @@ class CorrectiveState(NamedTuple):
 
     weights: Weights
     corners: Arena
-    sizes: Annotated[npt.NDArray[np.int64], FIXED]
+    sizes: Annotated[Integers, FIXED]
     blocks: Blocks
     gaps: Annotated[Floats, Values(0, np.inf)]
     scale: Annotated[Floats, Values(0)]
@@ -101,7 +100,7 @@ class CorrectiveState(NamedTuple):
     steps: Counts
     cached: Annotated[Floats, Values(-np.inf, np.inf)]
     bound: Annotated[Floats, Values(0)]
-    last: Annotated[npt.NDArray[np.int64], Values(0, 1)]
+    last: Annotated[Integers, Values(0, 1)]
     point: Floats
 
     def fault(self, dim: int) -> str | None:
@@ -174,7 +173,7 @@ class Corrective(Trainer):
         """The number of coordinates of the largest block: `CorrectiveState.fault` looks at those of each."""
         return int(corner_space(problem).sizes.max(initial=1))
 
-    def order(self, problem: Problem, state: CorrectiveState, rng: np.random.Generator, n_pass: int) -> npt.NDArray[np.int64]:
+    def order(self, problem: Problem, state: CorrectiveState, rng: np.random.Generator, n_pass: int) -> Integers:
         """A permutation of the blocks; then cached passes, item -1 - r standing for one whose order follows from r."""
         n, most = len(problem.task), self.cached_passes
         if most is None:

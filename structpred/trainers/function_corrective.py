@@ -6,14 +6,13 @@ coefficient has changed. The functions are w_k = beta_k K_k U; where the regular
 """
 
 from itertools import pairwise
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.products import dot
 from structpred.core.regulariser import shares
-from structpred.core.types import Floats
+from structpred.core.types import AnyArray, Floats, Floats32, Integers
 from structpred.core.weights import Vector
 from structpred.runtime.memory import check_fits
 from structpred.task.function_space import FunctionSpace
@@ -28,8 +27,8 @@ class Point(NamedTuple):
     weights. norms: |u_k| of each group.
     """
 
-    coefficients: npt.NDArray[np.float32]
-    values: list[npt.NDArray[Any]]
+    coefficients: Floats32
+    values: list[AnyArray]
     others: Floats
     norms: Floats
 
@@ -165,7 +164,7 @@ _combined = once_per_problem(_Combined)
 
 
 @once_per_problem
-def _spans(problem: Problem) -> npt.NDArray[np.int64]:
+def _spans(problem: Problem) -> Integers:
     """For each position where its sequence begins and ends."""
     offsets = problem.task.features.offsets  # type: ignore[attr-defined]
     return np.repeat(np.stack((offsets[:-1], offsets[1:]), axis=1), np.diff(offsets), axis=0)

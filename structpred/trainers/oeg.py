@@ -19,13 +19,12 @@ from dataclasses import replace
 from typing import Annotated, NamedTuple, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.products import dot
 from structpred.core.regulariser import DualMap, Regulariser, pieces_of
 from structpred.core.result import sound
-from structpred.core.types import Floats
+from structpred.core.types import Floats, Integers
 from structpred.core.weights import Weights
 from structpred.errors import ParameterError
 from structpred.objectives.log_loss import LogLoss
@@ -49,7 +48,7 @@ class OEGState(NamedTuple):
     weights: Weights
     theta: Floats
     mu: Floats
-    offsets: Annotated[npt.NDArray[np.int64], FIXED]
+    offsets: Annotated[Integers, FIXED]
     entropy: Floats
     eta: Annotated[Floats, Values(0, MOST)]
     scratch: Annotated[Floats, FIXED]
@@ -202,12 +201,12 @@ class OnlineEG(Trainer):
         return dot(possible, state.mu[state.offsets[i] : state.offsets[i + 1]]) - float(possible[task.parts[i]].sum())
 
 
-def weights_of(problem: Problem, mu: Floats, offsets: npt.NDArray[np.int64]) -> Floats:
+def weights_of(problem: Problem, mu: Floats, offsets: Integers) -> Floats:
     """w = sum_i p_i/lam Psi_i^T (mu_i(truth) - mu_i), in float64."""
     return cast(Task, problem.task).features.total(_errors(problem, mu, offsets), offsets, problem.p / problem.lam)
 
 
-def _errors(problem: Problem, mu: Floats, offsets: npt.NDArray[np.int64]) -> Floats:
+def _errors(problem: Problem, mu: Floats, offsets: Integers) -> Floats:
     """mu_i(truth) - mu_i of all samples."""
     errors = -mu
     true = [parts + start for parts, start in zip(cast(Task, problem.task).parts, offsets[:-1].tolist(), strict=True)]

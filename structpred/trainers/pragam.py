@@ -16,11 +16,10 @@ from collections.abc import Callable
 from typing import Annotated, ClassVar, NamedTuple, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.products import dot
 from structpred.core.regulariser import DualMap, capabilities
-from structpred.core.types import Floats
+from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 from structpred.errors import ConvergenceError, ParameterError
 from structpred.objectives.margin import MarginRescaling
@@ -62,7 +61,7 @@ class PragamState(NamedTuple):
     mu: Positive
     curvature: Positive
     first: Positive
-    steps: Annotated[npt.NDArray[np.int64], COUNT]
+    steps: Annotated[Integers, COUNT]
     outset: Floats
     scale: Annotated[Floats, Values(0)]
     memory: Floats

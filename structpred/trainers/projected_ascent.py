@@ -14,12 +14,11 @@ from functools import partial
 from typing import Annotated, NamedTuple, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.own_code import blamed, own_code
 from structpred.core.products import dot
 from structpred.core.regulariser import pieces_of
-from structpred.core.types import Floats
+from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 from structpred.errors import OracleError
 from structpred.objectives.margin import MarginRescaling
@@ -37,7 +36,7 @@ class AscentState(NamedTuple):
 
     w: Vector
     mu: Floats
-    offsets: Annotated[npt.NDArray[np.int64], FIXED]
+    offsets: Annotated[Integers, FIXED]
     curvature: Annotated[Floats, Values(5e-324)]
     scratch: Annotated[Floats, FIXED]
 

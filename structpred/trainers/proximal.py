@@ -19,11 +19,10 @@ mean of the outputs found, those of later passes weighing more, is a feasible du
 from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.regulariser import Regulariser, capabilities, shares
 from structpred.core.sparse import add_sparse
-from structpred.core.types import Floats
+from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.objectives.log_loss import LogLoss
@@ -42,13 +41,13 @@ class ProximalState(NamedTuple):
     """
 
     weights: GroupedWeights | FunctionWeights
-    steps: Annotated[npt.NDArray[np.int64], COUNT]
+    steps: Annotated[Integers, COUNT]
     corners: Floats
     offset: Floats
     mass: Annotated[Floats, Values(0)]
     energy: Annotated[Floats, Values(0)]
     farthest: Annotated[Floats, Values(0)]
-    n_pass: Annotated[npt.NDArray[np.int64], COUNT]
+    n_pass: Annotated[Integers, COUNT]
     group_weights: Annotated[Floats, Values(0, 1, grows=True)]
     regrets: Annotated[Floats, Values(0, np.inf, grows=True)]
 
@@ -102,14 +101,9 @@ class OnlineProximal(Trainer):
     nonconvex = True
 
     def __init__(
-        self,
-        *,
-        eta0: float = 1.0,
-        sigma: float | None = None,
-        radius: float | Literal["reach"] | None = None,
-        averaged: bool = False,
-        certificate: bool = True,
-    ) -> None:
+        self, *, eta0: float = 1.0, sigma: float | None = None, radius: float | Literal["reach"] | None = None,
+        averaged: bool = False, certificate: bool = True,
+    ) -> None:  # fmt: skip
         for name, value in (("eta0", eta0), ("sigma", sigma), ("radius", None if radius == "reach" else radius)):
             if value is not None and (isinstance(value, bool | str) or not (np.isfinite(value) and value > 0)):
                 raise ParameterError(f"{name} must be a positive number, got {value!r}")

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from structpred.data.tag_schemes import written
 from structpred.io import read_columns
 from structpred.io.multilabel.by_format import Source, read_training
 from structpred.io.treebanks.reader import read_treebank
@@ -28,12 +29,13 @@ def test_a_sequence(here: Here, corpus: Path, tmp_path: Path) -> None:
     said = here("explain", chunk, test, "--sample", "3", "--against", "runner-up", "--json", cwd=tmp_path)[1]
     assert json.loads(said) == {"sample": 3, "title": tokens, **model.explain(x, against="runner-up").to_dict()}
     own = model.predict(x)[0]
-    others = [label for label in model.classes_.tolist() if label != own[1]]
+    others = [label for label in model._encoder.answers if label != own[1]]
     for against, allowed in (((), others), (("--against", "O"), ["O"])):
         command = ("explain", chunk, test, "--sample", "3", "--position", "1", *against, "--json")
         found = json.loads(here(*command, cwd=tmp_path)[1])
         limits = [[None, allowed, *[None] * (len(own) - 2)]]
-        assert found["against"] == model.predict(x, allowed=limits)[0].tolist()
+        assert written(found["against"], "iob2") == model.predict(x, allowed=limits)[0].tolist()
+        assert written(found["output"], "iob2")[1] != written(found["against"], "iob2")[1]
         assert found["score"] == pytest.approx(sum(c["score"] for c in found["contributions"]), abs=1e-9)
 
 

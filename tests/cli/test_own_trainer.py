@@ -51,7 +51,7 @@ def test_a_trainer_of_ones_own_trains_from_python_and_from_the_shell(
     """The same weights from an object in Python and from --trainer MODULE:CLASS; the model file names it as not its own."""
     X, y = corpus_of(corpus)
     model = ChainLabeler(package.Subgradient(), template="chunking", max_iter=3).fit(X, y)
-    command = ("train", "chain", str(corpus / "train.txt"), *CHUNKING, "-o", "m.spz", "-q")
+    command = ("train", "chain", str(corpus / "train.txt"), *CHUNKING, "--coding", "none", "-o", "m.spz", "-q")
     code, _, err = here(*command, "--trainer", "trainers_of_mine.steps:Subgradient", cwd=tmp_path)
     assert code == 0, err
     loaded = ChainLabeler.load(tmp_path / "m.spz")

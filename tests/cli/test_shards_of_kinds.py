@@ -1,18 +1,22 @@
-"""--shards of parsers and label sets: the shell trains and predicts what Python does with the same shards."""
+"""--shards of parsers, label sets, vectors of words: the shell trains and predicts what Python does with the same shards."""
 
 import gzip
 import json
 import re
+import runpy
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from cli_helpers import Shell, blanked, train_on_shards
 from label_helpers import N_FEATURES
 
 from structpred.cli.training import Events
 from structpred.distributed import Shards, fit
+from structpred.io.columns import read_columns
 from structpred.io.multilabel.mulan import read_clus
+from structpred.io.templates.templates import Template, load_templates, write_templates
 from structpred.io.treebanks.reader import read_treebank
 from structpred.models import DependencyParser, HierarchicalMultiLabel, MultiLabelMRF, load
 
@@ -224,3 +228,23 @@ def test_what_label_sets_on_shards_do_not_take(shell: Shell, labelled: Path, arg
     done = shell("train", "multilabel", *options, *(() if "--shards" in arguments else ("--shards", "2")), cwd=labelled)
     assert done.returncode == code, done.stderr
     assert re.search(message, done.stderr), done.stderr
+
+
+def test_vectors_of_words_on_shards_and_in_a_program(shell: Shell, client: Any, corpus: Path, tmp_path: Path) -> None:
+    """A chain with vec: templates is trained on shards; without the file its exported program writes what predict writes."""
+    words = sorted({line.partition(" ")[0] for line in (corpus / "train.txt").read_text().split("\n") if line.strip()})
+    (tmp_path / "vectors.txt").write_text("\n".join(f"{word} {np.sin(k):.3f} {k}" for k, word in enumerate(words[1:])))
+    templates = [*load_templates("crfsuite"), *(Template(f"v[{k}]", ((0, k, "vec:vectors.txt"),)) for k in (0, -1))]
+    write_templates(templates, tmp_path / "t.json")
+    options = ("--format", "conll2000", "--template", str(tmp_path / "t.json"), "--trainer", "lbfgs", "--max-iter", "10")
+    train_on_shards(shell, client, tmp_path, tmp_path / "m.spz", "chain", str(corpus / "train.txt"), *options)
+    (tmp_path / "vectors.txt").unlink()
+    shell("export", "m.spz", "-o", "light.py").check_returncode()
+    program, test = runpy.run_path(str(tmp_path / "light.py")), str(corpus / "test.txt")
+    done = shell("predict", "m.spz", test)
+    assert program["predict_file"](test) == done.stdout
+    assert shell("evaluate", "m.spz", test).returncode == 0
+    rows = [[tuple(row[:2]) for row in sentence] for sentence in read_columns(test).sentences()]
+    assert "\n".join(label for own in program["predict"](rows) for label in own.tolist()) == "\n".join(
+        line.rpartition(" ")[2] for line in done.stdout.split("\n") if line
+    )

@@ -66,15 +66,19 @@ def test_sgd_takes_either_surrogate(here: Here, corpus: Path, tmp_path: Path) ->
 
 
 def test_constraints_are_kept_in_the_model(here: Here, corpus: Path, tmp_path: Path) -> None:
-    """With --constraints iob2 the file knows the rules, and none of the twenty best breaks them; without, some do."""
-    assert trained(here, corpus, tmp_path, "--constraints", "iob2").constraints.scheme == "iob2"
+    """With --constraints iob2, or a coding, none of the twenty best breaks the rules; without them some do."""
     broken = {}
-    for model in (str(tmp_path / "m.spz"), str(corpus / "chunk.spz")):
+    for options in (("--constraints", "iob2", "--coding", "none"), ("--coding", "none"), ("--constraints", "iob2"), ()):
+        found_rules = trained(here, corpus, tmp_path, *options).constraints
+        assert (found_rules.scheme if "--constraints" in options else found_rules) == (
+            "iob2" if "--constraints" in options else None
+        )
+        model = str(tmp_path / "m.spz")
         out = here("predict", model, str(corpus / "test.txt"), "--json", "--kbest", "20", cwd=tmp_path)[1]
         found = [best["labels"] for line in out.splitlines() for best in json.loads(line)["kbest"]]
         pairs = [(a, b) for labels in found for a, b in pairwise(["O", *labels])]
-        broken[model] = sum(b[:2] == "I-" and a[1:] != b[1:] for a, b in pairs)
-    assert [count > 0 for count in broken.values()] == [False, True]
+        broken[options] = sum(b[:2] == "I-" and a[1:] != b[1:] for a, b in pairs)
+    assert [count > 0 for count in broken.values()] == [False, True, False, False]
 
 
 def test_threads_do_not_change_the_result(here: Here, corpus: Path, tmp_path: Path) -> None:
@@ -156,6 +160,8 @@ def test_a_share_of_the_training_data_is_held_out(here: Here, corpus: Path, tmp_
         "sgd",
         "--max-iter",
         "3",
+        "--coding",
+        "none",
         "--dev-fraction",
         "0.2",
         "--seed",

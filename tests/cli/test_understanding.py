@@ -144,7 +144,7 @@ def test_curve(here: Here, corpus: Path, tmp_path: Path) -> None:
         "--template",
         "chunking",
     )
-    options = ("--trainer", "sgd", "--max-iter", "3", "--fractions", "0.1,1", "--seeds", "2")
+    options = ("--trainer", "sgd", "--max-iter", "6", "--fractions", "0.1,1", "--seeds", "2")
     code, out, err = here(*command, *options, "--picture", "c.svg", cwd=tmp_path)
     assert code == 0, err
     assert [line.split()[:2] for line in out.splitlines()[1:]] == [["0.1", "12"], ["1", "120"]]

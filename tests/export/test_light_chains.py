@@ -43,6 +43,11 @@ def arrays(rng: np.random.Generator) -> Any:
     return rng.integers(-2, 3, size=(rng.integers(1, 13), 6)) * 0.1
 
 
+def dicts_with_arrays(rng: np.random.Generator) -> list[dict[str, Any]]:
+    """The same dicts with two arrays each, one of integers and one with a column that does not vary."""
+    return [{**x, "v": np.array([rng.normal(), 0.1, 1e3 * rng.normal()]), "k": rng.integers(-9, 9, 2)} for x in dicts(rng)]
+
+
 CASES: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "chunking": (rows, {"template": "chunking", "constraints": "iob2"}),
     "ner": (rows, {"template": "ner", "min_count": 2}),
@@ -57,6 +62,10 @@ CASES: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "coded": (rows, {"template": "ner", "coding": "iobes"}),
     "resources": (rows, {"template": "resources"}),
     "hashed resources": (rows, {"template": "resources", "n_bits": 5}),
+    "arrays beside dicts": (dicts_with_arrays, {"constraints": "iob2"}),
+    "arrays beside hashed": (dicts_with_arrays, {"n_bits": 4, "trainer": "lbfgs"}),
+    "vectors": (rows, {"template": "vectors", "min_count": 2}),
+    "vectors beside hashed": (rows, {"template": "vectors", "n_bits": 5}),
     "coded strings": (strings, {"coding": "iob1", "constraints": "iob1"}),
     "no intercept": (arrays, {"fit_intercept": False, "trainer": "lbfgs"}),
 }
@@ -80,6 +89,12 @@ def fitted(settings: dict[str, Any], X: list[Any], rng: np.random.Generator, fol
             "doc_after",
         )
         settings["template"] = load_templates([Template(name, ((0, 0, name),)) for name in transforms])
+    if settings.get("template") == "vectors":
+        lines = (" ".join([word, *map(str, rng.normal(size=3))]) for word in ["ab", "A-1", "éß", "日本", "abcde"])
+        (folder / "words").write_text("\n".join(lines))
+        (folder / "tags").write_text("N 1 0\nV 0.5 -1\n")
+        atoms = [(0, 0, f"vec:{folder}/words"), (0, -1, f"vec:{folder}/words"), (1, 1, f"vec:{folder}/tags")]
+        settings["template"] = [*load_templates("pos"), *(Template(f"v{k}", (atom,), pad=True) for k, atom in enumerate(atoms))]
     return ChainLabeler(**settings).fit(X, [[LABELS[k] for k in rng.integers(5, size=len(x))] for x in X])
 
 
@@ -164,3 +179,18 @@ def test_bad_rows_are_named(tmp_path: Path) -> None:
     ):
         with pytest.raises(program.PredictorError, match=message):
             program.predict(X)
+
+
+@pytest.mark.filterwarnings("ignore::structpred.errors.NoUpdateWarning")
+def test_bad_arrays_are_named(tmp_path: Path) -> None:
+    """The program of a model that was loaded names sample, position and key; a file, which has no arrays, is refused so, too."""
+    rng = np.random.default_rng(5)
+    fitted({}, [dicts_with_arrays(rng) for _ in range(9)], rng, tmp_path).save(tmp_path / "m.spz")
+    program, bad = program_of(ChainLabeler.load(tmp_path / "m.spz"), tmp_path), [dicts(rng)[:1], dicts_with_arrays(rng)]
+    for array, got in ((np.ones(2), r"ndarray \(2,\)"), (np.array([1.0, np.inf, 0.0]), "NaN or infinity"), (None, "NoneType")):
+        bad[0][0] |= {"v": array, "k": np.ones(2)}
+        with pytest.raises(program.PredictorError, match=f"sample 0, position 0: feature 'v': expected .* 3 finite .*got {got}"):
+            program.predict(bad)
+    (tmp_path / "a.txt").write_text("O\tw\\:a\n")
+    with pytest.raises(program.PredictorError, match="sample 0, position 0: feature 'v'"):
+        program.predict_file(str(tmp_path / "a.txt"))

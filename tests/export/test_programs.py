@@ -28,7 +28,7 @@ def model() -> ChainLabeler:
 def test_programs_load_numpy_and_nothing_else(model: ChainLabeler, tmp_path: Path) -> None:
     """In a fresh process, importing a program and predicting load no package but NumPy, and the file is small."""
     files = export_predictor(model, tmp_path / "tagger.py")
-    assert files.program.stat().st_size < 64_000
+    assert files.program.stat().st_size < 70_000
     code = (
         "import sys, os, site; before = {m.partition('.')[0] for m in sys.modules}\n"
         f"sys.path.insert(0, {str(tmp_path)!r}); import tagger; print(tagger.predict({X!r}))\n"

@@ -24,6 +24,9 @@ from structpred.io.templates.templates import transform
         ("prefix2", "word", "wo"),
         ("suffix4", "word", "word"),
         ("suffix5", "word", None),
+        ("lower_prefix2", "WORD", "wo"),
+        ("lower_suffix3", "Word", "ord"),
+        ("lower_suffix5", "Word", None),
     ],
 )
 def test_values(name: str, word: str, expected: str | None) -> None:
@@ -31,7 +34,9 @@ def test_values(name: str, word: str, expected: str | None) -> None:
     assert transform(name)(word) == expected
 
 
-@pytest.mark.parametrize("name", ["upper", "prefix", "suffix0", "prefix100", "suffix-1", ["lower"], None])
+@pytest.mark.parametrize(
+    "name", ["upper", "prefix", "suffix0", "prefix100", "suffix-1", "lower_prefix", "upper_suffix2", ["lower"], None]
+)
 def test_unknown_names(name: object) -> None:
     """An unknown transform is refused, with the list of those there are."""
     with pytest.raises(ParameterError, match=r"expected a transform \(has_digit"):

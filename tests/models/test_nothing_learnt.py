@@ -69,7 +69,8 @@ def test_passes_where_none_are_given() -> None:
     for name, kind in trainers().items():
         assert ChainLabeler(name)._run_settings(None).max_iter == max(10, kind.least_passes)
         assert ChainLabeler(name, max_iter=7)._run_settings(None).max_iter == 7
-    assert {name for name, kind in trainers().items() if kind.least_passes > 1} == {"bmrm", "ls_bmrm", "n_slack", "one_slack"}
+    more = {"bmrm", "lbfgs", "ls_bmrm", "n_slack", "one_slack", "owlqn"}
+    assert {name for name, kind in trainers().items() if kind.least_passes > 1} == more
 
 
 def test_decisions_take_the_passes_of_their_trainer() -> None:

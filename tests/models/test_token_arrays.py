@@ -1,4 +1,4 @@
-"""Arrays beside strings, and vectors of words: what they do to features, groups, messages, shards and exported programs."""
+"""Arrays beside strings, and vectors of words: what they do to features, groups and messages."""
 
 from pathlib import Path
 from typing import Any
@@ -8,11 +8,9 @@ import pytest
 from labeler_cases import SENTENCES, Y, arrays_beside, plain, vector_templates
 
 from structpred.compat import CRF
-from structpred.errors import DataError, FileFormatError, ParameterError
-from structpred.export import export_predictor
+from structpred.errors import DataError, FileFormatError
 from structpred.io.templates.templates import Template
 from structpred.models import ChainLabeler
-from structpred.models.chain.sharding import ChainSharding
 
 ROWS = [[(w, w[-1]) for w in words] for words in SENTENCES]
 
@@ -122,16 +120,6 @@ def test_vectors_of_another_language_are_no_features(tmp_path: Path) -> None:
     (tmp_path / "v.txt").write_text("ja 1 2\nnein 0 1\n")
     with pytest.raises(DataError, match="v: no training token has a vector"):
         ChainLabeler(template=[Template("w", ((0, 0),)), Template("v", ((0, 0, f"vec:{tmp_path / 'v.txt'}"),))]).fit(ROWS, Y)
-
-
-def test_shards_and_exported_programs_refuse_arrays_by_name(tmp_path: Path) -> None:
-    """What does not take arrays says so before anything is trained or written."""
-    model = ChainLabeler(max_iter=1).fit(arrays_beside(), Y)
-    with pytest.raises(ParameterError, match="arrays beside strings, vec: templates: exported programs"):
-        export_predictor(model, tmp_path / "tagger.py")
-    for X, settings in ((arrays_beside(), {}), (ROWS, {"template": vector_templates(tmp_path)})):
-        with pytest.raises(ParameterError, match="arrays beside strings, vec: templates: shards do not take them"):
-            ChainSharding().read(ChainLabeler(**settings), X, Y, whole=False)
 
 
 def test_groups_that_are_dropped_leave_arrays_as_they_are(tmp_path: Path) -> None:

@@ -260,18 +260,10 @@ def page(parser: DependencyParser, asked: Asked, about: "About") -> str:
         stages = [replace(stages[0], name="Heads"), Stage(relations.certificate_, relations.history_, "Relations")]
     gold = read_gold(asked.data, asked.reading)
     contents = ParsingContents(
-        title=about.title,
-        gold=gold.trees(),
-        predicted=parser.predict(gold),
-        forms=gold.nested(gold.forms),
-        upos=gold.nested(gold.upos),
-        rules=RULES[asked.own["rules"]],
-        data=gold.path,
-        facts=about.facts,
-        stages=stages,
-        n_examples=asked.examples,
-        places=[f"line {gold.line_numbers[k]}" for k in gold.offsets[:-1].tolist()],
-    )
+        title=about.title, gold=gold.trees(), predicted=parser.predict(gold), forms=gold.nested(gold.forms),
+        upos=gold.nested(gold.upos), rules=RULES[asked.own["rules"]], data=gold.path, facts=about.facts, stages=stages,
+        n_examples=asked.examples, places=[f"line {gold.line_numbers[k]}" for k in gold.offsets[:-1].tolist()],
+    )  # fmt: skip
     return parsing_report(contents)
 
 

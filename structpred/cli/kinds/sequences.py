@@ -63,8 +63,9 @@ class Options(TrainingOptions):
         help="Only tag sequences that are valid under this scheme, kept in MODEL.",
     )  # fmt: skip
     coding: str | None = option(
-        "--coding", type=Choice(("iob1", "iob2", "iobes", "auto")),
-        help="The scheme of phrases inside MODEL, which answers in that of TRAIN; auto: by folds of TRAIN.",
+        "--coding", type=Choice(("none", "iob1", "iob2", "iobes", "auto")),
+        help="The scheme of phrases inside MODEL, which answers in that of TRAIN; none: the same; auto: by folds of TRAIN. "
+        "Default: iobes for IOB2 where phrases cover most tokens, without --signs.",
     )  # fmt: skip
     stages: int = option(
         "--stages", type=click.IntRange(1, 2), default=1, show_default=True, metavar="N",

@@ -130,17 +130,18 @@ def _strings(model: ChainLabeler, data: Data) -> Labels:
 def _entries(model: ChainLabeler, data: Data, asked: Asked) -> list[dict[str, Any]]:
     """One entry per sequence, as `--json` writes it. Raises ParameterError for marginals of a model that has none."""
     X = data.corpus
-    predicted, names = model.predict(X), [str(label) for label in model.classes_.tolist()]
+    predicted = model.predict(X)
     entries: list[dict[str, Any]] = [
         {"tokens": tokens, "labels": [str(label) for label in labels]}
         for tokens, labels in zip(tokens_of(data), predicted, strict=True)
     ]
     if model.probabilistic_ or asked.marginals:
-        for entry, own, table in zip(entries, predicted, model.predict_marginals(X), strict=True):
-            rows = table.tolist()
-            entry["probabilities"] = [row[k] for row, k in zip(rows, model._encoder.encode([own.tolist()]).tolist(), strict=True)]
+        names, tables, labels = model._encoder.in_answers(predicted, model.predict_marginals(X))
+        for entry, own, table in zip(entries, labels, tables, strict=True):
+            rows = [dict(zip(names, row, strict=True)) for row in table.tolist()]
+            entry["probabilities"] = [row[label] for row, label in zip(rows, own, strict=True)]
             if asked.marginals:
-                entry["marginals"] = [dict(zip(names, row, strict=True)) for row in rows]
+                entry["marginals"] = [{str(label): p for label, p in row.items()} for row in rows]
     if asked.own["phrases"]:
         for entry, phrases in zip(entries, model.predict_phrases(X), strict=True):
             entry["phrases"] = [phrase._asdict() for phrase in phrases]
@@ -240,7 +241,9 @@ def _with_another_label(model: ChainLabeler, x: Any, n: int, position: int, agai
     try:
         labels: list[Any] = model.predict(x, allowed=[allowed])[0].tolist()
     except InfeasibleError:
-        raise DataError(f"the constraints of the model leave token {position} no other label") from None
+        labels = []
+    if not labels or labels[position] == own:  # a label that breaks the scheme is read as another one
+        raise DataError(f"the constraints of the model leave token {position} no other label")
     return labels
 
 
@@ -287,17 +290,10 @@ def page(model: ChainLabeler, asked: Asked, about: "About") -> str:
         table = model.emissions_
         images = [(str(label), table[:, k].reshape(-1, 8)) for k, label in enumerate(model.classes_.tolist())]
     contents = Contents(
-        title=about.title,
-        facts=[*about.facts, ("labels", str(len(model.classes_)))],
-        stages=about.stages,
-        labels=[str(label) for label in model.classes_.tolist()],
-        transitions=edges,
-        start=start,
-        stop=stop,
-        templates=images,
-        weights=[Weights(str(entry.label), entry.positive, entry.negative) for entry in found.labels],
-        **about_data,
-    )
+        title=about.title, facts=[*about.facts, ("labels", str(len(model.classes_)))], stages=about.stages,
+        labels=[str(label) for label in model.classes_.tolist()], transitions=edges, start=start, stop=stop, templates=images,
+        weights=[Weights(str(entry.label), entry.positive, entry.negative) for entry in found.labels], **about_data,
+    )  # fmt: skip
     return page_of(contents)
 
 
@@ -338,14 +334,12 @@ def _example(model: ChainLabeler, read: Data, packed: Any, i: int, predicted: li
 
     corpus, x = select_sequences(read.corpus, [i]), select_sequences(packed, [i])
     gold = (read.labels or [])[i]
-    classes = [str(label) for label in model.classes_.tolist()]
     candidates: list[list[tuple[str, float]]] = []
     if model.probabilistic_:
-        marginals = model.predict_marginals(x)[0]
-        best = model._encoder.encode([model.predict(x)[0].tolist()]).tolist()
-        sure = [float(row[k]) for row, k in zip(marginals, best, strict=True)]
+        names, (marginals,), (best,) = model._encoder.in_answers(model.predict(x), model.predict_marginals(x))
+        sure = [float(row[names.index(label)]) for row, label in zip(marginals, best, strict=True)]
         orders = (-marginals).argsort(axis=1, kind="stable")[:, :_MOST_CANDIDATES].tolist()
-        candidates = [[(classes[k], float(row[k])) for k in order] for row, order in zip(marginals, orders, strict=True)]
+        candidates = [[(str(names[k]), float(row[k])) for k in order] for row, order in zip(marginals, orders, strict=True)]
     else:
         sure = model.predict_score_gaps(x)[0].tolist()
     n = min(len(gold), _MOST_TOKENS)

@@ -15,7 +15,7 @@ from structpred.cli.kinds.sequences import Options
 from structpred.cli.sequences.data import Data, Reader, head_of, read_data, shards_of
 from structpred.cli.training import Training, stage_facts, tell_read
 from structpred.core.types import Integers
-from structpred.data.tag_schemes import scheme_of
+from structpred.data.tag_schemes import marks_phrases, own_scheme, scheme_of
 from structpred.errors import DataError, ParameterError
 from structpred.evaluation.model_selection import sequence_score
 from structpred.io.columns import COLUMN_FORMATS, ROW_FORMATS, ColumnCorpus
@@ -87,8 +87,10 @@ class Run(Training[Options]):
             self.train = (data.corpus, data.labels or [])
             sizes = {"sequences": len(data.corpus), "tokens": data.corpus.n_tokens}
         else:  # what is wrong with all lines is found in the first ones
-            reader = _with_columns(head_of(options.data, given, options.encoding), given)
+            data = head_of(options.data, given, options.encoding)
+            reader = _with_columns(data, given)
             sizes = self.cut(shards_of(options.data, options.shards, reader, options.encoding))
+        self.coding = _coding(options, data.labels or [])
         self.reader = reader._asdict()
         for template in self.templates or ():
             if any(atom.column == reader.label_column for atom in template.atoms):  # it would learn to copy the label
@@ -121,7 +123,7 @@ class Run(Training[Options]):
             fit_intercept=options.fit_intercept,
             dev_metric=None if options.dev_metric == "token_accuracy" else partial(sequence_score, figure="f1"),
             constraints=options.constraints,
-            coding=options.coding,
+            coding=self.coding,
             stages=options.stages,
             missing=options.missing or None,
             n_jobs=options.n_jobs,
@@ -142,6 +144,21 @@ class Run(Training[Options]):
     def shape(self, model: ChainLabeler) -> str:
         """Features and labels."""
         return f"{model.n_features_in_} features, {len(model.classes_)} labels"
+
+
+def _coding(options: Options, labels: Sequence[Sequence[str]]) -> str | None:
+    """The scheme inside the model; where none is named IOBES, if all labels mark phrases in IOB2, and no file names labels.
+
+    Where most tokens are in no phrase it has no clear gain: with names F1 rose by .2 in folds and fell by .6 on other documents.
+    """
+    if options.coding is not None:
+        return None if options.coding == "none" else options.coding
+    counts = Counter(label for row in labels for label in row if label != options.missing)
+    dense = 2 * counts["O"] < counts.total() and marks_phrases(counts) and own_scheme(labels) == "iob2"
+    if options.signs is not None or not dense:
+        return None
+    log.info("labels of phrases are learned as IOBES and answered as in %s (--coding none: as they are)", options.data)
+    return "iobes"
 
 
 def _read(path: str, reader: Reader, folds: Sequence[int] | None, options: Options) -> tuple[Data, Reader]:

@@ -6,17 +6,18 @@ from functools import partial
 from typing import Any
 
 from structpred.errors import DataError
-from structpred.export.light.weights import Arrays, Decoder, Ints, PredictorError, Rows, texts_of
+from structpred.export.light.weights import Arrays, Decoder, Ints, PredictorError, Rows, behind_arrays, texts_of
 from structpred.io.columns import BOUNDARY, ColumnCorpus, field_count, format_columns, parse_columns
 from structpred.io.guesses import looks_like
-from structpred.io.templates.coded import CodedTemplates
+from structpred.io.templates.coded import CodedTemplates, index_of
 from structpred.io.templates.hashed_templates import hashed_features
 from structpred.io.templates.templates import from_file
+from structpred.io.templates.vectors import vectors_at
 from structpred.io.text import split_lines
 
 
 class Input:
-    """Templates over columns, with a dictionary or hashed."""
+    """Templates over columns, with a dictionary or hashed, and those of vectors."""
 
     def __init__(self, settings: dict[str, Any], arrays: Arrays) -> None:
         self.settings = settings
@@ -24,6 +25,9 @@ class Input:
         self.templates = CodedTemplates(from_file(settings["templates"], texts), settings["padding"])
         if settings["n_bits"] is None:
             self.templates.restore(texts, arrays)
+        self.arrays, self.vectors = arrays, from_file(settings["arrays"].get("templates", ()), texts)
+        names = dict.fromkeys(template.atoms[0].transform for template in self.vectors)
+        self.files = {name: (index_of(texts(f"arrays.words.{k}")), arrays[f"arrays.table.{k}"]) for k, name in enumerate(names)}
 
     def rows(self, sequences: Sequence[Sequence[Any]], offsets: Ints) -> Rows:
         """The features of each token; PredictorError, naming the sample, for anything but rows of as many strings each."""
@@ -43,8 +47,10 @@ class Input:
 
     def _rows(self, corpus: ColumnCorpus) -> Rows:
         if (n_bits := self.settings["n_bits"]) is not None:
-            return Rows(*hashed_features(corpus, self.templates.templates, n_bits))
-        return Rows(*self.templates.features(self.templates.reading(corpus)))
+            rows = Rows(*hashed_features(corpus, self.templates.templates, n_bits))
+        else:
+            rows = Rows(*self.templates.features(self.templates.reading(corpus)))
+        return behind_arrays(rows, vectors_at(corpus, self.vectors, self.files), self.arrays)
 
     def labelled(self, text: str, name: str, decode: Decoder) -> str:
         """The text of a column file with one more column, the labels."""

@@ -5,28 +5,32 @@ from typing import Any
 
 import numpy as np
 
+from structpred.data.arrays_beside import split_dicts
 from structpred.data.coalescing import coalesced
 from structpred.data.tokens import FeatureIndex, hashed, read_blocks
-from structpred.export.light.weights import Arrays, Decoder, Ints, PredictorError, Rows, texts_of
+from structpred.export.light.weights import Arrays, Decoder, Ints, PredictorError, Rows, behind_arrays, texts_of
 from structpred.io.crfsuite import parse_crfsuite
 from structpred.io.text import label_lines
 from structpred.runtime.ranges import ends_of
 
 
 class Input:
-    """Feature dicts and feature strings, with a dictionary or hashed."""
+    """Feature dicts and feature strings, with a dictionary or hashed, and arrays beside them."""
 
     def __init__(self, settings: dict[str, Any], arrays: Arrays) -> None:
         n_bits: int | None = settings["n_bits"]
-        self.closed = n_bits is None
+        self.arrays, self.beside = arrays, settings["arrays"]
+        self.closed = n_bits is None and not self.beside["names"]
         unseen = None if n_bits is None else lambda index, name: hashed(name, n_bits)
         self.index = FeatureIndex(unseen, texts_of(arrays, "names") if n_bits is None else ())
 
     def rows(self, sequences: Sequence[Sequence[Any]], offsets: Ints) -> Rows:
         """The features of each token of these sequences, in blocks as training takes them."""
-        parts = [coalesced(block.lengths, block.ids, block.values) for block in read_blocks(sequences, self.index)]
+        strings, beside = split_dicts(sequences, self.beside["names"], self.beside["widths"])
+        parts = [coalesced(block.lengths, block.ids, block.values) for block in read_blocks(strings, self.index)]
         counts, ids, values = zip(*((np.diff(ends), ids, values) for ends, ids, values in parts), strict=True)
-        return Rows(ends_of(np.concatenate(counts)), np.concatenate(ids), np.concatenate(values))
+        rows = Rows(ends_of(np.concatenate(counts)), np.concatenate(ids), np.concatenate(values))
+        return behind_arrays(rows, beside, self.arrays)
 
     def labelled(self, text: str, name: str, decode: Decoder) -> str:
         """The labels of a file in CRFsuite's text, one a line."""

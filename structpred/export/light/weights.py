@@ -7,12 +7,13 @@ import io
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from structpred.data.arrays_beside import Part, in_front
 from structpred.errors import DataError
 from structpred.io.text import source_name
 from structpred.runtime.ranges import ends_of
@@ -67,6 +68,11 @@ def texts_of(arrays: Arrays, name: str) -> list[str]:
     """A list of strings, which the file holds as JSON."""
     found: list[str] = json.loads(arrays[f"text.{name}"].tobytes())
     return found
+
+
+def behind_arrays(rows: Rows, parts: Sequence[Part], arrays: Arrays) -> Rows:
+    """The features of tokens, behind the columns of their arrays, standardised as the model does."""
+    return Rows(*in_front(rows, parts, arrays["arrays.scale.shift"], arrays["arrays.scale.factor"])) if parts else rows
 
 
 def row_sums(table: npt.NDArray[Any], rows: Rows, chosen: Ints) -> Floats:

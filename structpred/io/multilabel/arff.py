@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import NamedTuple, NoReturn
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.types import Floats, Integers
 from structpred.errors import DataError
@@ -275,7 +274,7 @@ class _Rows:
             self._refuse(number, f"expected {expected} values, one per attribute, got {got}: {quoted(text)}")
         return range(expected), values
 
-    def _converted(self, number: int, places: Sequence[int], values: list[str]) -> npt.NDArray[np.float64]:
+    def _converted(self, number: int, places: Sequence[int], values: list[str]) -> Floats:
         readers, missing = self.readers, list[int]()
         if "?" in values:
             missing = [j for j, k in enumerate(places) if values[j] == "?" and self._may_miss(self.attributes[k])]

@@ -95,13 +95,9 @@ class MultiLabelData:
 
 
 def read_libsvm_multilabel(
-    path: Source,
-    *,
-    label_names: Sequence[str] | None = None,
-    n_features: int | None = None,
-    zero_based: bool = False,
+    path: Source, *, label_names: Sequence[str] | None = None, n_features: int | None = None, zero_based: bool = False,
     encoding: str = "utf-8",
-) -> MultiLabelData:
+) -> MultiLabelData:  # fmt: skip
     """Read LIBSVM's multi-label text: ``1,3 4:0.5 7:1``, labels before the first space, then index:value in ascending order.
 
     path: or an open binary file. A line without labels begins with a space. `#` starts a comment.

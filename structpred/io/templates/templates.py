@@ -32,7 +32,7 @@ Transform = Callable[[str], str | None]
 #: the transforms that look at all sentences of a document
 DOCUMENT_TRANSFORMS = ("doc_case", "doc_before", "doc_after")
 _RUNS = re.compile(r"(.)\1+")
-_AFFIX = re.compile(r"(prefix|suffix)([1-9][0-9]?)")
+_AFFIX = re.compile(r"(lower_)?(prefix|suffix)([1-9][0-9]?)")
 
 
 def shape(word: str) -> str:
@@ -73,20 +73,21 @@ _NAMED: dict[str, Transform] = {
 def transform(name: str) -> Transform:
     """A plain one by its name: lower, shape, short_shape, is_digit, has_digit, is_title, is_upper, has_hyphen, prefixK, suffixK.
 
-    The empty name is the column itself. Raises ParameterError for a name that is not known.
+    The empty name is the column itself; lower_prefixK and lower_suffixK are in small letters. Raises ParameterError for a name
+    that is not known.
 
-    >>> transform("suffix3")("walking"), transform("suffix3")("a"), transform("has_digit")("x9")
-    ('ing', None, 'yes')
+    >>> transform("suffix3")("walking"), transform("suffix3")("a"), transform("lower_suffix3")("WALKING")
+    ('ing', None, 'ing')
     """
     if isinstance(name, str) and name in _NAMED:
         return _NAMED[name]
     affix = _AFFIX.fullmatch(name) if isinstance(name, str) else None
     if affix is None:
-        known = ", ".join((*sorted(filter(None, _NAMED)), *DOCUMENT_TRANSFORMS, "in:FILE", "cluster:FILE"))
-        raise ParameterError(f"expected a transform ({known}, prefixK, suffixK or clusterK:FILE, K from 1 to 99), got {name!r}")
-    size = int(affix[2])
-    cut = slice(size) if affix[1] == "prefix" else slice(-size, None)
-    return lambda word: word[cut] if len(word) >= size else None
+        known = ", ".join((*sorted(filter(None, _NAMED)), *DOCUMENT_TRANSFORMS, "in:FILE", "cluster:FILE", "clusterK:FILE"))
+        raise ParameterError(f"expected a transform ({known}, [lower_]prefixK, [lower_]suffixK, K from 1 to 99), got {name!r}")
+    size, written = int(affix[3]), str.lower if affix[1] else str
+    cut = slice(size) if affix[2] == "prefix" else slice(-size, None)
+    return lambda word: written(word)[cut] if len(word) >= size else None
 
 
 class Atom(NamedTuple):
@@ -259,17 +260,18 @@ def _window(label: str, column: int, offsets: Iterable[int], transform: str = ""
     return [Template(f"{label}[{offset}]", (Atom(column, offset, transform),)) for offset in offsets]
 
 
-def _ngram(label: str, column: int, *offsets: int) -> Template:
-    return Template("|".join(f"{label}[{offset}]" for offset in offsets), tuple(Atom(column, offset) for offset in offsets))
+def _ngram(label: str, column: int, *offsets: int, transform: str = "") -> Template:
+    atoms = tuple(Atom(column, offset, transform) for offset in offsets)
+    return Template("|".join(f"{label}[{offset}]" for offset in offsets), atoms)
 
 
 def _bounds() -> list[Template]:
     return [Template("__BOS__", (), at="first"), Template("__EOS__", (), at="last")]
 
 
-def _affixes(label: str, column: int, sizes: Iterable[int]) -> list[Template]:
+def _affixes(label: str, column: int, sizes: Iterable[int], case: str = "") -> list[Template]:
     kinds = [f"{kind}{size}" for size in sizes for kind in ("prefix", "suffix")]
-    return [template for kind in kinds for template in _window(f"{label}.{kind}", column, (0,), kind)]
+    return [template for kind in kinds for template in _window(f"{label}.{kind}", column, (0,), case + kind)]
 
 
 def _crfsuite() -> list[Template]:
@@ -305,12 +307,14 @@ def _ner() -> list[Template]:
 
 
 def _pos() -> list[Template]:
-    """Parts of speech: word, affixes up to 4, shape, neighbours; column: word."""
-    words = [*_window("w", 0, range(-2, 3)), _ngram("w", 0, -1, 0), _ngram("w", 0, 0, 1)]
+    """Parts of speech: words and affixes up to 7 in lower case, shapes; column: word. Chosen by folds of EWT's training part."""
+    pairs = [((-1, 0), "lower"), ((0, 1), "lower"), ((-1, 0), "short_shape"), ((0, 1), "short_shape")]
+    joined = [_ngram(how.removeprefix("short_"), 0, *offsets, transform=how) for offsets, how in pairs]
+    words = [*_window("w", 0, (0,)), *_window("lower", 0, range(-2, 3), "lower"), *joined]
     ends = _window("suffix3", 0, (-1, 1), "suffix3")
     tests = [*_window("digit", 0, (0,), "has_digit"), *_window("hyphen", 0, (0,), "has_hyphen")]
     shapes = [*_window("title", 0, (0,), "is_title"), *_window("shape", 0, (0,), "short_shape")]
-    return [*words, *_window("lower", 0, (0,), "lower"), *_affixes("w", 0, range(1, 5)), *ends, *tests, *shapes, *_bounds()]
+    return [*words, *_affixes("lower", 0, range(1, 8), "lower_"), *ends, *tests, *shapes, *_bounds()]
 
 
 _BUILT_IN = {"chunking": _chunking, "crfsuite": _crfsuite, "ner": _ner, "pos": _pos}

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from structpred.data.arrays_beside import Part
 from structpred.errors import DataError, ParameterError
 from structpred.io.columns import ColumnCorpus
 from structpred.io.templates.coded import CorpusReading
@@ -24,8 +25,6 @@ from structpred.io.text import quoted, read_text, source_name, split_lines
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Array, array_of
 
-#: the arrays of the tokens that have one, float32, a row each; and which of all tokens have one
-Part = tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]
 #: the row of each word in a table of vectors
 Vectors = tuple[dict[str, int], npt.NDArray[np.float32]]
 #: what the vectors of a file may take in a model file, and so in memory
@@ -53,15 +52,9 @@ class VectorTemplates:
             self.templates.append(replace(template, atoms=(atom,), resources={name: held}))
 
     def split(self, sequences: Any) -> tuple[ColumnCorpus, list[Part]]:
-        """The corpus; and for each template the vectors: of a word, else of it in lower case, else none."""
-        corpus, parts = checked_corpus(sequences, self.templates), []
-        for ((column, offset, name),) in (template.atoms for template in self.templates):
-            words, table = self.files[name]
-            index = {word: words.get(word, words.get(word.lower(), -1)) for word in corpus.vocabularies[column]}
-            plain = [Template("", (Atom(column, offset),))]
-            rows = CorpusReading(corpus, plain, 0, {(column, ""): index}).at(column, offset, "", False)
-            parts.append((table[rows[rows >= 0]], rows >= 0))
-        return corpus, parts
+        """The corpus, and for each template the vectors."""
+        corpus = checked_corpus(sequences, self.templates)
+        return corpus, vectors_at(corpus, self.templates, self.files)
 
     def to_bundle(self) -> Bundle:
         """Templates, words and vectors."""
@@ -79,6 +72,18 @@ class VectorTemplates:
             words = {word: row for row, word in enumerate(part.texts[f"words.{k}"])}
             files[name] = words, array_of(part.arrays, f"table.{k}", Array(("float32",), (len(words), None)))
         return cls(templates, files)
+
+
+def vectors_at(corpus: ColumnCorpus, templates: Sequence[Template], files: Mapping[str, Vectors]) -> list[Part]:
+    """For each template the vectors: of a word, else of it in lower case, else none."""
+    parts = list[Part]()
+    for ((column, offset, name),) in (template.atoms for template in templates):
+        words, table = files[name]
+        index = {word: words.get(word, words.get(word.lower(), -1)) for word in corpus.vocabularies[column]}
+        plain = [Template("", (Atom(column, offset),))]
+        rows = CorpusReading(corpus, plain, 0, {(column, ""): index}).at(column, offset, "", False)
+        parts.append((table[rows[rows >= 0]], rows >= 0))
+    return parts
 
 
 def read_vectors(path: str) -> Vectors:

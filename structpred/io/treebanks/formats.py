@@ -63,57 +63,27 @@ class TreebankFormat:
 
 
 CONLL_U = TreebankFormat(
-    name="conllu",
-    columns=("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC"),
-    form=1,
-    lemma=2,
-    upos=3,
-    xpos=4,
-    feats=5,
-    head=6,
-    deprel=7,
-    comments=True,
-    extended_ids=True,
-    single_root=True,
-    spaced=(1, 2, 9),
-)
+    name="conllu", columns=("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC"),
+    form=1, lemma=2, upos=3, xpos=4, feats=5, head=6, deprel=7,
+    comments=True, extended_ids=True, single_root=True, spaced=(1, 2, 9),
+)  # fmt: skip
 CONLL_X = replace(
-    CONLL_U,
-    name="conllx",
-    columns=("ID", "FORM", "LEMMA", "CPOSTAG", "POSTAG", "FEATS", "HEAD", "DEPREL", "PHEAD", "PDEPREL"),
-    comments=False,
-    extended_ids=False,
-    single_root=False,
+    CONLL_U, name="conllx", columns=("ID", "FORM", "LEMMA", "CPOSTAG", "POSTAG", "FEATS", "HEAD", "DEPREL", "PHEAD", "PDEPREL"),
+    comments=False, extended_ids=False, single_root=False,
     spaced=(1, 2),  # eval07.pl takes them, and treebanks of the shared tasks have them
-)
+)  # fmt: skip
 # The tree of CoNLL-2008 is one of the split forms (hyphenated words in parts); FORM is _ for the later parts.
 CONLL_2008 = TreebankFormat(
     name="conll2008",
     columns=("ID", "FORM", "LEMMA", "GPOS", "PPOS", "SPLIT_FORM", "SPLIT_LEMMA", "PPOSS", "HEAD", "DEPREL", "PRED"),
-    form=5,
-    lemma=6,
-    upos=3,
-    xpos=7,
-    head=8,
-    deprel=9,
-    open_ended=True,
-)
+    form=5, lemma=6, upos=3, xpos=7, head=8, deprel=9, open_ended=True,
+)  # fmt: skip
 # FILLPRED, PRED and the arguments of each predicate follow, or not: parsers alone write the twelve.
 CONLL_2009 = TreebankFormat(
     name="conll2009",
-    columns=(
-        *("ID", "FORM", "LEMMA", "PLEMMA", "POS", "PPOS"),
-        *("FEAT", "PFEAT", "HEAD", "PHEAD", "DEPREL", "PDEPREL"),
-    ),
-    form=1,
-    lemma=2,
-    upos=4,
-    xpos=5,
-    feats=6,
-    head=8,
-    deprel=10,
-    open_ended=True,
-)
+    columns=("ID", "FORM", "LEMMA", "PLEMMA", "POS", "PPOS", "FEAT", "PFEAT", "HEAD", "PHEAD", "DEPREL", "PDEPREL"),
+    form=1, lemma=2, upos=4, xpos=5, feats=6, head=8, deprel=10, open_ended=True,
+)  # fmt: skip
 
 #: the formats by name
 TREEBANK_FORMATS = {one.name: one for one in (CONLL_U, CONLL_X, CONLL_2008, CONLL_2009)}

@@ -8,9 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from structpred.core.types import Integers
+from structpred.core.types import Flags, Integers
 from structpred.errors import DataError, ParameterError
 from structpred.io.opening import Source, checked_encoding
 from structpred.io.text import check_mean
@@ -25,14 +24,9 @@ _ODD = re.compile("[\0\r\udc80-\udcff]")
 
 
 def read_treebank(
-    source: Source,
-    format: TreebankFormat | None = None,
-    *,
-    on_error: OnError = "raise",
-    check_trees: bool = True,
-    missing_heads: bool = False,
-    encoding: str = "utf-8",
-) -> Treebank:
+    source: Source, format: TreebankFormat | None = None, *, on_error: OnError = "raise", check_trees: bool = True,
+    missing_heads: bool = False, encoding: str = "utf-8",
+) -> Treebank:  # fmt: skip
     """Read a treebank file: CoNLL-U, CoNLL-X, CoNLL-2008, CoNLL-2009 or a `TreebankFormat` of your own.
 
     source: a path, ``-`` for standard input, or a file opened in binary mode; gzip is unpacked. format: None detects it
@@ -57,14 +51,9 @@ def read_good_sentences(source: Source, format: TreebankFormat | None = None) ->
 
 
 def stream_treebank(
-    source: Source,
-    format: TreebankFormat | None = None,
-    *,
-    batch_size: int = 1000,
-    on_error: OnError = "raise",
-    check_trees: bool = True,
-    encoding: str = "utf-8",
-) -> Iterator[Treebank]:
+    source: Source, format: TreebankFormat | None = None, *, batch_size: int = 1000, on_error: OnError = "raise",
+    check_trees: bool = True, encoding: str = "utf-8",
+) -> Iterator[Treebank]:  # fmt: skip
     """Read a treebank in batches of `batch_size` sentences; only one batch is in memory. Otherwise as `read_treebank`.
 
     With ``on_error="skip"`` a batch is without its bad sentences, and may be empty. The batches written one after the
@@ -78,14 +67,9 @@ def stream_treebank(
 
 
 def _stream(
-    source: Source,
-    format: TreebankFormat | None,
-    batch_size: int | None,
-    on_error: OnError,
-    check_trees: bool,
-    missing_heads: bool,
-    encoding: str,
-) -> Iterator[Treebank]:
+    source: Source, format: TreebankFormat | None, batch_size: int | None, on_error: OnError, check_trees: bool,
+    missing_heads: bool, encoding: str,
+) -> Iterator[Treebank]:  # fmt: skip
     """The batches; batch_size None: all of the file is one."""
     kept, skipped = 0, 0
     first: tuple[Problem, ...] = ()
@@ -115,13 +99,9 @@ def _check_mode(on_error: str) -> None:
 
 
 def _parse(
-    chunk: Chunk,
-    source: TreebankSource,
-    format: TreebankFormat,
-    on_error: OnError,
-    check_trees: bool,
+    chunk: Chunk, source: TreebankSource, format: TreebankFormat, on_error: OnError, check_trees: bool,
     missing_heads: bool = False,
-) -> Treebank:
+) -> Treebank:  # fmt: skip
     check_mean(chunk.data, f"{source.name}:{chunk.line}")
     lines, odd = _lines(chunk.data)
     filled = np.fromiter(map(bool, lines), np.bool_, len(lines))
@@ -149,17 +129,10 @@ def _parse(
     raw, bounds = _kept(chunk.data, runs[:, 0], bad, np.array(sentences, np.int64))
     columns: dict[str, Any] = dict(zip((*Sentence._fields, "labels"), words.columns, strict=True))
     return Treebank(
-        **columns,
-        offsets=np.array(words.offsets, np.int64),
-        heads=np.array(words.heads, np.int64),
-        format=format,
-        path=source.name,
-        line_numbers=np.array(words.places, np.int64) + chunk.line,
-        raw=raw,
-        bounds=bounds,
-        bom=source.bom and chunk.line == 1,
-        skipped=tuple(skipped),
-    )
+        **columns, offsets=np.array(words.offsets, np.int64), heads=np.array(words.heads, np.int64), format=format,
+        path=source.name, line_numbers=np.array(words.places, np.int64) + chunk.line, raw=raw, bounds=bounds,
+        bom=source.bom and chunk.line == 1, skipped=tuple(skipped),
+    )  # fmt: skip
 
 
 def _lines(data: bytes) -> tuple[list[str], bool]:
@@ -224,7 +197,7 @@ class _Words:
         return [head if (head := self._numbers.get(text, -1)) <= n else -1 for text in column]
 
 
-def _kept(data: bytes, firsts: Integers, bad: npt.NDArray[np.bool_], sentences: Integers) -> tuple[bytes, Integers]:
+def _kept(data: bytes, firsts: Integers, bad: Flags, sentences: Integers) -> tuple[bytes, Integers]:
     """The bytes without the bad runs of lines, and where in them the sentences end.
 
     firsts: the first line of each run. sentences: the run of each.

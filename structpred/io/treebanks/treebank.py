@@ -185,16 +185,9 @@ class Treebank(Ragged):
             labels = _flat(["_"] * n if tree.labels is None else tree.labels for tree, n in zip(trees, lengths, strict=True))
         columns: dict[str, Any] = {name: _flat(getattr(one, name) for one in sentences) for name in Sentence._fields}
         return cls(
-            offsets=offsets,
-            heads=heads,
-            labels=labels,
-            format=CONLL_U,
-            path=path,
-            line_numbers=np.zeros(len(heads), np.int64),
-            raw=b"".join(blocks),
-            bounds=bounds,
-            **columns,
-        )
+            offsets=offsets, heads=heads, labels=labels, format=CONLL_U, path=path, line_numbers=np.zeros(len(heads), np.int64),
+            raw=b"".join(blocks), bounds=bounds, **columns,
+        )  # fmt: skip
 
     def _words(self, i: int) -> slice:
         if not -len(self) <= i < len(self):

@@ -114,16 +114,9 @@ class Validation:
 
 
 def validate(
-    path: PathLike,
-    format: str,
-    *,
-    dev: PathLike | None = None,
-    label_column: int = -1,
-    rare: int = 5,
-    max_length: int = 250,
-    places: int = 5,
-    encoding: str = "utf-8",
-) -> Validation:
+    path: PathLike, format: str, *, dev: PathLike | None = None, label_column: int = -1, rare: int = 5, max_length: int = 250,
+    places: int = 5, encoding: str = "utf-8",
+) -> Validation:  # fmt: skip
     """Look at a whole data file, and at the held-out data next to it.
 
     format: one of structpred.io.validation.scan.FORMATS. rare: labels with fewer tokens are reported. max_length: longer

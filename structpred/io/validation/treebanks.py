@@ -63,15 +63,9 @@ class TreebankValidation(Validation):
 
 
 def validate_trees(
-    path: PathLike,
-    format: str | None = None,
-    *,
-    dev: PathLike | None = None,
-    rare: int = 5,
-    max_length: int = 250,
-    places: int = 5,
-    encoding: str = "utf-8",
-) -> TreebankValidation:
+    path: PathLike, format: str | None = None, *, dev: PathLike | None = None, rare: int = 5, max_length: int = 250,
+    places: int = 5, encoding: str = "utf-8",
+) -> TreebankValidation:  # fmt: skip
     """Look at a whole treebank file, and at the held-out data next to it, as `validate` does for sequences.
 
     format: a name of `TREEBANK_FORMATS`; None detects it from the lines. The labels are the dependency relations. Errors are

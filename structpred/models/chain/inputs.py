@@ -165,7 +165,7 @@ class _Named:
     def fit_transform(self, sequences: Any) -> PackedSequences:
         """Learn the features and pack."""
         strings, parts = self.arrays.split(sequences)
-        self.arrays.learn(parts)
+        self.arrays.learn([self.arrays.spreads(parts)])
         return self.arrays.beside(self.features.fit_transform(strings), parts)
 
     def transform(self, sequences: Any) -> PackedSequences:

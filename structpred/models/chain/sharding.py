@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from copy import copy
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -18,7 +19,7 @@ from structpred.features.positions import PositionSequences
 from structpred.features.sequences import chain_groups
 from structpred.io.crfsuite import AttributeCorpus
 from structpred.io.templates.featurizer import CountedTemplates, TemplateFeaturizer, merged_templates
-from structpred.io.templates.templates import load_templates
+from structpred.io.templates.templates import Template, load_templates
 from structpred.models.base import as_floats, checked_sample_weight
 from structpred.models.chain.constraints import check_gold, fixed_scores, rules_inside
 from structpred.models.chain.inputs import Input, NumericInput, RowInput, TokenInput, choose_input, refuse_transitions
@@ -34,6 +35,8 @@ from structpred.models.chain.targets import (
     partial_labels,
     phrase_f1,
 )
+from structpred.models.chain.token_arrays import TokenArrays
+from structpred.models.fields.feature_scale import Spread
 from structpred.models.partial import warn_of_minus_one
 from structpred.models.settings import resolve_loss
 from structpred.models.sharding import Columns, Further, Sharding
@@ -60,14 +63,15 @@ class Sequences(NamedTuple):
 class ChainScan(NamedTuple):
     """Some data: their labels, the form of their features, and what there is to merge of them.
 
-    learnt: how often each name occurs; or the templates fitted to the data, and the counts of their features; or the input
-    itself, where there is nothing to merge: features are hashed or numbered, or these are all data there will be.
+    learnt: how often each name occurs; or the templates fitted to the data, and the counts of their features; or what hashes.
+    spreads: those of arrays beside strings; None: learnt is the input, of numbered features or of all data there will be.
     coding: the schemes of the labels and of users; None: they are the same.
     """
 
     labels: list[Any]
     kind: str
     learnt: Any
+    spreads: dict[str, Spread] | None
     coding: tuple[str, str] | None = None
 
 
@@ -83,15 +87,25 @@ class ChainSharding(Sharding):
 
     On shards those of templates are hashed into 2**20 ids unless n_bits says otherwise; with min_count above 1 they have names.
     Feature dicts and strings have names unless n_bits is given. Names are counted in every shard, added up, and numbered in
-    sorted order.
+    sorted order. Arrays beside strings have the mean and deviation of all shards.
+
+    templates: those of the model, with the vectors that they name; None: as its setting says.
     """
 
     weighs_tokens = True
 
+    def __init__(self, templates: Sequence[Template] | None = None) -> None:
+        self.templates = templates
+
+    def shared(self, model: Any) -> Sharding:
+        """With the vectors of words, which are read once, for all shards."""
+        input_ = _input_for(model, (), None)[0]
+        return ChainSharding(input_.templates) if isinstance(input_, RowInput) and input_.arrays.names else self
+
     def read(self, model: Any, X: Any, y: Any, *, whole: bool) -> Sequences:
         """The input, and all features where the data are whole."""
         if not whole:
-            return Sequences(*_input_for(model, X), y)
+            return Sequences(*_input_for(model, X, self.templates), y)
         resolve_loss(model.loss)  # what is wrong with it is said before features are made
         if isinstance(X, Sequences):
             return X
@@ -104,10 +118,10 @@ class ChainSharding(Sharding):
     def scanned(self, model: Any, data: Sequences) -> ChainScan:
         """Labels and counts."""
         input_, packed = data.input_, data.packed
-        learnt, lengths = _learnt(input_, data.sequences) if packed is None else (input_, packed.lengths)
+        learnt, lengths, spreads = _learnt(input_, data.sequences) if packed is None else (input_, packed.lengths, None)
         labels = labels_of(data.y, lengths, model.missing)
         seen = labels.seen(labels.coding or model.coding)
-        return ChainScan(seen.classes.tolist(), input_.kind, learnt, seen.coding)
+        return ChainScan(seen.classes.tolist(), input_.kind, learnt, spreads, seen.coding)
 
     def plan(self, model: Any, scans: Sequence[ChainScan], classes: Sequence[Any] | None) -> ChainPlan:
         """Labels: `classes`, or all that occur. Features: counts added up, names sorted."""
@@ -117,7 +131,7 @@ class ChainSharding(Sharding):
         coding = Counter(scan.coding for scan in scans).most_common(1)[0][0]
         seen = encoder_of_shards([scan.labels for scan in scans], classes, coding)
         warn_of_minus_one(seen.classes, model.missing)
-        return ChainPlan(_merged(kinds.pop(), [scan.learnt for scan in scans], model), seen)
+        return ChainPlan(_merged(scans, model, self.templates), seen)
 
     def own(self, plan: ChainPlan, data: Sequences) -> tuple[Sequences, Columns]:
         """The features that occur in a shard."""
@@ -156,27 +170,28 @@ def encoder_of_shards(labels: Sequence[Sequence[Any]], classes: Sequence[Any] | 
     return LabelEncoder(seen.classes.tolist(), coding)
 
 
-def _input_for(model: Any, X: Any) -> tuple[Input, Any]:
+def _input_for(model: Any, X: Any, templates: Sequence[Template] | None) -> tuple[Any, Any]:
+    if templates is not None:
+        (model := copy(model)).template = templates
     refuse_transitions([] if model.template is None else load_templates(model.template), "shards")
     hashes = model.template is not None and model.n_bits is None and model.min_count == 1
-    found: tuple[Input, Any] = choose_input(X, model.template, 1, DEFAULT_BITS) if hashes else model._input_for(X)
-    if isinstance(found[0], TokenInput | RowInput) and found[0].arrays.names:
-        raise ParameterError("arrays beside strings, vec: templates: shards do not take them, as means are of all data; use fit")
-    return found
+    return choose_input(X, model.template, 1, DEFAULT_BITS) if hashes else tuple(model._input_for(X))
 
 
-def _learnt(input_: Input, sequences: Any) -> tuple[Any, npt.NDArray[np.int64]]:
-    """What there is to merge, and the lengths of the sequences."""
-    if isinstance(input_, TokenInput) and isinstance(input_.features, FeatureDictionary):
-        if isinstance(sequences, AttributeCorpus):
-            counts = np.bincount(sequences.codes, minlength=len(sequences.attributes)).tolist()
-            return dict(zip(sequences.attributes, counts, strict=True)), sequences.lengths
-        return FeatureDictionary.counted(sequences), _lengths(sequences)
-    if isinstance(input_, RowInput) and isinstance(input_.features, TemplateFeaturizer):
-        return CountedTemplates.of(input_.features.templates, sequences)
-    if isinstance(input_, NumericInput):
-        return input_, input_.fit_transform(sequences).lengths
-    return input_, _lengths(sequences)
+def _learnt(input_: Input, sequences: Any) -> tuple[Any, npt.NDArray[np.int64], dict[str, Spread] | None]:
+    """What there is to merge, the lengths of the sequences, and the spreads of arrays."""
+    if not isinstance(input_, TokenInput | RowInput):
+        return input_, input_.fit_transform(sequences).lengths, None
+    strings, parts = input_.arrays.split(sequences)
+    features, spreads = input_.features, input_.arrays.spreads(parts)
+    if isinstance(features, TemplateFeaturizer):
+        return *CountedTemplates.of(features.templates, strings), spreads
+    if not isinstance(features, FeatureDictionary):
+        return features, _lengths(strings), spreads
+    if not isinstance(strings, AttributeCorpus):
+        return FeatureDictionary.counted(strings), _lengths(strings), spreads
+    counts = np.bincount(strings.codes, minlength=len(strings.attributes)).tolist()
+    return dict(zip(strings.attributes, counts, strict=True)), strings.lengths, spreads
 
 
 def _lengths(sequences: Any) -> npt.NDArray[np.int64]:
@@ -184,23 +199,27 @@ def _lengths(sequences: Any) -> npt.NDArray[np.int64]:
     return np.array([len(x) for x in sequences], dtype=np.int64) if found is None else found
 
 
-def _merged(kind: str, learnt: Sequence[Any], model: Any) -> Input:
+def _merged(scans: Sequence[ChainScan], model: Any, templates: Sequence[Template] | None) -> Input:
     """How the features of all shards are made."""
-    first = learnt[0]
-    if isinstance(first, NumericInput):
+    learnt, spreads = [scan.learnt for scan in scans], [scan.spreads for scan in scans if scan.spreads is not None]
+    first, rows = learnt[0], scans[0].kind == RowInput.kind
+    if not spreads:
         for k, own in enumerate(learnt):
-            if own.n_columns != first.n_columns:
+            if isinstance(first, NumericInput) and own.n_columns != first.n_columns:
                 raise DataError(f"shard {k}: expected {first.n_columns} feature columns as in shard 0, got {own.n_columns}")
-    if not isinstance(first, CountedTemplates | dict):
         found: Input = first
         return found
-    if kind == RowInput.kind:
-        return RowInput(merged_templates(learnt, model.min_count))
-    counts: Counter[str] = Counter()
-    for own in learnt:
-        counts.update(own)
-    names = sorted(name for name, count in counts.items() if count >= model.min_count)
-    return TokenInput(FeatureDictionary.from_names(names, model.min_count))
+    arrays = _input_for(model, (), templates)[0].arrays if rows else TokenArrays(list(spreads[0]))
+    arrays.learn(spreads)
+    if isinstance(first, CountedTemplates):
+        first = merged_templates(learnt, model.min_count)
+    elif isinstance(first, dict):
+        counts: Counter[str] = Counter()
+        for own in learnt:
+            counts.update(own)
+        names = sorted(name for name, count in counts.items() if count >= model.min_count)
+        first = FeatureDictionary.from_names(names, model.min_count)
+    return RowInput(first, arrays) if rows else TokenInput(first, arrays)
 
 
 def chosen_coding(model: Any, packed: PackedSequences, labels: "Labels") -> str:

@@ -70,9 +70,27 @@ class LabelEncoder:
     @property
     def answers(self) -> list[Any]:
         """The labels that users get and give."""
+        return sorted({x for own in self._answers for x in own})
+
+    @property
+    def _answers(self) -> list[tuple[Any, ...]]:
+        """What each label may be in an answer; this depends on its neighbours where there are several."""
         found: list[Any] = self.classes.tolist()
         own = () if self.coding is None else self.coding[::-1]
-        return sorted({x for label in found for x in written([None, (label,), None], *own)[1]}) if own else found
+        return [written([None, (label,), None], *own)[1] if own else (label,) for label in found]
+
+    def in_answers(
+        self, predicted: Sequence[Any], tables: Sequence[npt.NDArray[Any]]
+    ) -> tuple[list[Any], Sequence[npt.NDArray[Any]], Sequence[Sequence[Any]]]:
+        """Names of the columns of tables (tokens, labels), the tables, and predicted labels by these names: labels of users, with
+        the sums of their columns. Where an answer depends on its neighbours they are labels of the model.
+        """
+        answers = self._answers
+        if any(len(own) > 1 for own in answers):
+            return self.classes.tolist(), tables, self.inside([list(labels) for labels in predicted])
+        names = self.answers
+        sums = np.array([[name == own for name in names] for (own,) in answers], dtype=np.float64)
+        return names, [table @ sums for table in tables], [labels.tolist() for labels in predicted]
 
     def inside(self, rows: Any) -> Any:
         """Labels of users, nested, or choices of them, as the model has them; a choice of which it knows none stays."""

@@ -1,23 +1,21 @@
 """Arrays that tokens have beside strings: numbered columns, standardised, in front of the features that have names."""
 
 from collections.abc import Mapping, Sequence
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from structpred.data.ragged import Ragged
+from structpred.data.arrays_beside import Part, in_front, split_dicts
 from structpred.data.sequences import PackedSequences
-from structpred.data.tokens import listed
 from structpred.errors import DataError
-from structpred.models.fields.feature_scale import FeatureScale, inverse
+from structpred.models.fields.feature_scale import FeatureScale, Spread
 from structpred.runtime.lazy_names import later
 from structpred.runtime.ranges import ends_of
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import ListOf, Record, Text, Whole, as_file_error
 
 if TYPE_CHECKING:
-    from structpred.io.templates.vectors import Part, VectorTemplates
+    from structpred.io.templates.vectors import VectorTemplates
 
 _vectors = later("structpred.io.templates.vectors")
 
@@ -38,40 +36,40 @@ class TokenArrays:
         """NAME[column], array after array."""
         return [f"{name}[{k}]" for name, width in zip(self.names, self.widths, strict=False) for k in range(width)]
 
-    def split(self, sequences: Any) -> "tuple[Any, list[Part]]":
+    def split(self, sequences: Any) -> tuple[Any, list[Part]]:
         """The sequences without arrays, and the arrays at all tokens."""
-        if self.vectors is not None:
-            return self.vectors.split(sequences)
-        return _split_dicts(sequences, self.names, self.widths) if self.names else (sequences, [])
+        return split_dicts(sequences, self.names, self.widths) if self.vectors is None else self.vectors.split(sequences)
 
-    def learn(self, parts: "Sequence[Part]") -> None:
-        """Keep mean and deviation of each column. Raises DataError for an array that no token has."""
-        for name, (values, _) in zip(self.names, parts, strict=True):
-            if not values.size:
+    def spreads(self, parts: Sequence[Part]) -> dict[str, Spread]:
+        """Mean and variance of the columns of each array that some token has."""
+        named = zip(self.names, (values for values, _ in parts), strict=True)
+        of: Any = {"axis": 0, "dtype": np.float64}
+        return {name: Spread(len(v), v.mean(**of), v.var(**of), np.zeros(0)) for name, v in named if len(v)}
+
+    def learn(self, shards: Sequence[Mapping[str, Spread]]) -> None:
+        """Keep mean and deviation of each column, over all shards. Raises DataError for an array that no token has.
+
+        A shard whose arrays are not as wide as those of the first is left out here: it is an error where it is packed.
+        """
+        scales = list[Any]()
+        for name in self.names:
+            found = [shard[name] for shard in shards if name in shard]
+            if not sum(len(spread.mean) for spread in found):
                 raise DataError(f"{name}: no training token has a vector; is that the column of words, and their language?")
-        if parts:
-            self.widths = [values.shape[1] for values, _ in parts]
-            mean, deviation = (np.concatenate([f(v, axis=0, dtype=np.float64) for v, _ in parts]) for f in (np.mean, np.std))
-            self.scale = FeatureScale(mean, inverse(deviation))
+            alike = [spread for spread in found if len(spread.mean) == len(found[0].mean)]
+            scales.append(FeatureScale.merged("standard", alike))
+        if scales:
+            self.widths = [len(scale.factor) for scale in scales]
+            self.scale = FeatureScale(*map(np.concatenate, zip(*scales, strict=True)))
 
-    def beside(self, strings: PackedSequences, parts: "Sequence[Part]") -> PackedSequences:
+    def beside(self, strings: PackedSequences, parts: Sequence[Part]) -> PackedSequences:
         """Packed features behind the columns of the arrays of the same tokens; a token that has none has no entries there."""
         if self.scale.shift is None:
             return strings
-        starts, lengths = ends_of(np.array(self.widths)).tolist(), np.diff(strings.indptr)
-        counts = [known * width for (_, known), width in zip(parts, self.widths, strict=True)]
-        indptr = ends_of(np.sum([*counts, lengths], axis=0))
-        indices, data, at = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], np.float32), indptr[:-1].copy()
-        for (values, known), count, a, b in zip(parts, counts, starts, starts[1:], strict=False):
-            places = at[known][:, None] + np.arange(b - a)
-            indices[places], scaled = np.arange(a, b), values - self.scale.shift[a:b]
-            data[places] = np.multiply(scaled, self.scale.factor[a:b], out=scaled)
-            at += count
-        places = np.repeat(at - strings.indptr[:-1], lengths) + np.arange(len(strings.indices))
-        indices[places], data[places] = strings.indices + starts[-1], strings.values
-        groups, names = strings.blocks
+        rows = in_front((strings.indptr, strings.indices, strings.values), parts, self.scale.shift, self.scale.factor)
+        (groups, names), starts = strings.blocks, ends_of(np.array(self.widths))
         named = np.append(starts[:-1], groups + starts[-1]), (*self.names, *names), strings.n_transitions
-        return PackedSequences(indptr, indices, data, strings.offsets, starts[-1] + strings.n_features, *named)
+        return PackedSequences(*rows, strings.offsets, int(starts[-1]) + strings.n_features, *named)
 
     def to_bundle(self) -> Bundle:
         """The fitted state for a model file."""
@@ -98,29 +96,3 @@ def array_keys(sequences: Sequence[Any]) -> list[str]:
     tokens = sequences[0] if sequences and isinstance(sequences[0], list | tuple) else ()
     token = tokens[0] if tokens and isinstance(tokens[0], Mapping) else {}
     return [key for key, value in token.items() if isinstance(key, str) and isinstance(value, np.ndarray)]
-
-
-def _split_dicts(sequences: Any, names: Sequence[str], widths: Sequence[int]) -> "tuple[list[list[Any]], list[Part]]":
-    """Raises DataError, naming sample, position and key, for a token without as many numbers as the first, or as at fit."""
-    given = enumerate(listed(sequences, "expected a list of sequences"))
-    nested = [list(listed(tokens, f"sample {i}: expected a sequence of tokens")) for i, tokens in given]
-    flat, all_tokens, parts = list(chain.from_iterable(nested)), Ragged(), []
-    all_tokens.offsets = ends_of(np.array(list(map(len, nested)), np.int64))
-    for k, name in enumerate(names):
-        arrays: list[Any] = [token.get(name) if isinstance(token, Mapping) else None for token in flat]
-        width, values = widths[k] if widths else np.size(arrays[0]), np.empty((0, 0), np.float32)
-        fits = np.array(
-            [isinstance(own, np.ndarray) and own.shape == (width,) and own.dtype.kind in "fiub" for own in arrays], bool
-        )
-        if whole := bool(fits.all()):
-            with np.errstate(over="ignore"):  # what does not fit into 32 bits becomes infinite
-                joined = np.concatenate((values.ravel(), *arrays), dtype=np.float32, casting="unsafe")
-            values = joined.reshape(len(flat), width)
-            fits = np.asarray(np.isfinite(values).all(axis=1))
-        if not fits.all():
-            place = int(fits.argmin())
-            got = "NaN or infinity" if whole else f"{type(arrays[place]).__name__} {getattr(arrays[place], 'shape', '')}"
-            expected = f"expected an array of {width} finite numbers, as at all tokens"
-            raise DataError(f"{all_tokens.place(place)}: feature {name!r}: {expected}, got {got.strip()}")
-        parts.append((values, np.ones(len(flat), np.bool_)))
-    return all_tokens.nested([{key: token[key] for key in token if key not in names} for token in flat]), parts

@@ -84,7 +84,7 @@ class Spread(NamedTuple):
     mean: Floats
     variance: Floats
     largest: Floats
-    filled: int
+    filled: int = 0
 
     @classmethod
     def of(cls, scale: str | None, rows: Any) -> "Spread":

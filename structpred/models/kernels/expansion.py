@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.regulariser import group_norms
-from structpred.core.types import Floats, Integers
+from structpred.core.types import AnyArray, Floats, Floats32, Integers
 from structpred.core.weights import Vector, check_length, padded
 from structpred.data.sequences import PackedSequences
 from structpred.errors import DataError
@@ -174,7 +173,7 @@ class KernelExpansion(SupportInput):
         """|w_k| of each kernel's function in the weights of training, of start and stop, and of transitions."""
         return self._space(n_labels).norms(w) if self.n_components is None else group_norms(w, self.groups(n_labels))
 
-    def _duals_of_landmarks(self, w: Vector, n_labels: int) -> list[npt.NDArray[Any]]:
+    def _duals_of_landmarks(self, w: Vector, n_labels: int) -> list[AnyArray]:
         """A = L^-T W."""
         from scipy.linalg import solve_triangular
 
@@ -236,7 +235,7 @@ class KernelExpansion(SupportInput):
         """The inner input, the kernels, and the support."""
         means = [[saved(one) for one in (k.kernels if isinstance(k, Mean) else [k])] for k in self.kernels]
         s = self.kept
-        own: dict[str, npt.NDArray[Any]] = {"at": s.at, "members": s.members.astype(np.int64), "ends": s.ends}
+        own: dict[str, AnyArray] = {"at": s.at, "members": s.members.astype(np.int64), "ends": s.ends}
         if self.given:
             own["columns"] = s.rows.astype(np.int64)
         else:
@@ -277,7 +276,7 @@ def _packed(rows: Any, normalised: bool, offsets: Integers) -> PackedSequences:
     return PackedSequences(rows.indptr, rows.indices, rows.data / roots, offsets, rows.shape[1])
 
 
-def _coordinates(kernel: Kernel, rows: Any, landmarks: Any, triangle: Floats) -> npt.NDArray[np.float32]:
+def _coordinates(kernel: Kernel, rows: Any, landmarks: Any, triangle: Floats) -> Floats32:
     """L^-1 k(landmarks, x) of all positions x."""
     from scipy.linalg import solve_triangular
 

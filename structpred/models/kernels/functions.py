@@ -8,9 +8,8 @@ from functools import cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 
-from structpred.core.types import Floats
+from structpred.core.types import ArrayLike, Floats
 from structpred.errors import DataError, ParameterError
 from structpred.models.settings import settings_of
 from structpred.runtime.discovery import public_subclasses
@@ -187,7 +186,7 @@ class Precomputed(Kernel):
 class Own(Kernel):
     """A function of the user: function(A, B) -> array (rows of A, rows of B), for two CSR matrices."""
 
-    def __init__(self, function: Callable[[Rows, Rows], npt.ArrayLike]) -> None:
+    def __init__(self, function: Callable[[Rows, Rows], ArrayLike]) -> None:
         self.function = function
 
     def __call__(self, A: Rows, B: Rows) -> Floats:

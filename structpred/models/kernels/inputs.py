@@ -5,9 +5,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from structpred.core.types import Floats, Integers
+from structpred.core.types import AnyArray, Floats, Floats32, Integers
 from structpred.core.weights import Vector, check_length, padded
 from structpred.data.sequences import PackedSequences
 from structpred.errors import DataError, ParameterError
@@ -224,13 +223,13 @@ class KernelInput(SupportInput):
             return self
 
 
-def saved_rows(rows: Any) -> dict[str, npt.NDArray[Any]]:
+def saved_rows(rows: Any) -> dict[str, AnyArray]:
     """What a file holds of the rows of a CSR matrix."""
     parts = rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data.astype(np.float32)
     return dict(zip(("indptr", "indices", "values"), parts, strict=True))
 
 
-def read_rows(arrays: dict[str, npt.NDArray[Any]], n: int, d: int) -> Any:
+def read_rows(arrays: dict[str, AnyArray], n: int, d: int) -> Any:
     """The inverse of saved_rows, for n rows with d columns."""
     indptr = array_of(arrays, "indptr", Array(("int64",), (n + 1,)))
     indices = array_of(arrays, "indices", Array(("int32",), (None,), below=d))
@@ -238,7 +237,7 @@ def read_rows(arrays: dict[str, npt.NDArray[Any]], n: int, d: int) -> Any:
     return canonical(PackedSequences(indptr, indices, values, np.array([0, n]), d))
 
 
-def beside_inner(inner: Input, head: dict[str, Any], support: dict[str, npt.NDArray[Any]]) -> Bundle:
+def beside_inner(inner: Input, head: dict[str, Any], support: dict[str, AnyArray]) -> Bundle:
     """What a file holds of an input with another one in it, and of its support."""
     part = inner.to_bundle()
     whole = Bundle({"inner": {"kind": inner.kind, "header": part.header}, **head}, texts=part.texts)
@@ -264,7 +263,7 @@ def canonical(data: PackedSequences) -> Any:
     return rows
 
 
-def dense_sequences(values: npt.NDArray[np.float32], offsets: Integers) -> PackedSequences:
+def dense_sequences(values: Floats32, offsets: Integers) -> PackedSequences:
     """Packed sequences of dense rows."""
     n, d = values.shape
     indices = np.tile(np.arange(d, dtype=np.int32), n)

@@ -5,11 +5,10 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.regulariser import Regulariser
 from structpred.core.result import Result
-from structpred.core.types import Floats
+from structpred.core.types import ArrayLike, Floats
 from structpred.core.weights import Vector
 from structpred.data.sequences import PackedSequences
 from structpred.errors import ParameterError
@@ -34,7 +33,7 @@ from structpred.trainers.problem import Surrogate, Trainer
 from structpred.trainers.proximal import OnlineProximal
 
 #: one of `kernels`: a name, (name, parameter), a kernel object or a function
-Listed = str | tuple[str, float] | Kernel | Callable[[Any, Any], npt.ArrayLike]
+Listed = str | tuple[str, float] | Kernel | Callable[[Any, Any], ArrayLike]
 COMBINE = ("mkl", "average")
 
 
@@ -133,7 +132,7 @@ class KernelChainLabeler(Kernelised, ChainLabeler):
     combine: str = "mkl"
     n_components: int | None = None
 
-    group_weights_: npt.NDArray[np.float64] = field(init=False)
+    group_weights_: Floats = field(init=False)
 
     _HEADER = Record({
         **Kernelised._HEADER.fields,

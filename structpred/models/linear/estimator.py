@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from structpred.core.regulariser import Regulariser
 from structpred.core.result import Certificate, Result
-from structpred.core.types import Floats
+from structpred.core.types import AnyArray, Floats
 from structpred.errors import DataError, ParameterError
 from structpred.models.base import StructuredEstimator
 from structpred.models.bundles import COMMON, common, pack_reports, pack_weights, restore_weights, restored
@@ -70,14 +69,14 @@ class LinearEstimator(StructuredEstimator):
     _: KW_ONLY
     intercept_scaling: float = 1.0
 
-    classes_: npt.NDArray[Any] = field(init=False)
+    classes_: AnyArray = field(init=False)
     intercept_: Floats = field(init=False)
     n_features_in_: int = field(init=False)
     _n_outputs: int = field(init=False)
 
     _HEADER: ClassVar[Record] = Record(HEADER)
 
-    def _read(self, X: Any, y: Any, **how: bool) -> tuple[Any, npt.NDArray[Any]]:
+    def _read(self, X: Any, y: Any, **how: bool) -> tuple[Any, AnyArray]:
         """X, dense or CSR, of float64, and y; DataError, as scikit-learn words it, for anything else. how: of `validate_data`."""
         y = y.toarray() if hasattr(y, "toarray") else y
         with refusals():
@@ -170,7 +169,7 @@ class LinearEstimator(StructuredEstimator):
         return super()._regulariser_of(trainer, task, names)
 
     def _keep_results(
-        self, results: list[Result], classes: npt.NDArray[Any] | None, n_outputs: int, constant: float, *, one_run: bool
+        self, results: list[Result], classes: AnyArray | None, n_outputs: int, constant: float, *, one_run: bool
     ) -> None:
         """Set the fitted attributes. one_run: for all outputs, its weights a table with a row per feature; else a run each.
 

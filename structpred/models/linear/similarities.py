@@ -3,13 +3,12 @@
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from structpred.core.types import Integers
+from structpred.core.types import AnyArray, Floats, Floats32, Integers
 from structpred.errors import DataError, ParameterError
 from structpred.models.base import seed_of
 from structpred.models.kernels.functions import Kernel, Precomputed, name_of, resolve_kernel
@@ -75,7 +74,7 @@ class SimilarityFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     signs_: Integers
-    classes_: npt.NDArray[Any]
+    classes_: AnyArray
     kernel_: Kernel
     n_features_in_: int
 
@@ -116,7 +115,7 @@ class SimilarityFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
         return sparse.csr_matrix(found) if sparse.issparse(X) else found
 
-    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
+    def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
         """A name for each training sample, its class and its number; input_features is not used."""
         check_is_fitted(self)
         return np.array([f"{self.classes_[code]}_{j}" for j, code in enumerate(self._codes)], dtype=object)
@@ -177,7 +176,7 @@ class RandomFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.directions_ = np.sqrt(2.0 * self.gamma_) * rng.normal(size=(rows.shape[1], (n + 1) // 2))
         return self
 
-    def transform(self, X: Any) -> npt.NDArray[np.float32]:
+    def transform(self, X: Any) -> Floats32:
         """(n, n_components) columns, 32-bit numbers."""
         if not hasattr(self, "directions_"):
             raise NotFittedError("this RandomFeatures is not fitted yet; call fit(X) first")
@@ -192,7 +191,7 @@ class RandomFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         found *= np.float32(np.sqrt(2.0 / n))
         return found
 
-    def _rows(self, X: Any, reset: bool) -> npt.NDArray[np.float64]:
+    def _rows(self, X: Any, reset: bool) -> Floats:
         with refusals():
             return np.asarray(validate_data(self, X, reset=reset, dtype=np.float64))
 

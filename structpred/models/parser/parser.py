@@ -7,10 +7,9 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.result import Result
-from structpred.core.types import Floats
+from structpred.core.types import AnyArray, ArrayLike, Floats, Integers
 from structpred.core.weights import Vector
 from structpred.data.arc_templates import ArcTemplate
 from structpred.data.sentences import AttributedSentences
@@ -173,7 +172,7 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         return model
 
     @classmethod
-    def _alone(cls, head: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> Self:
+    def _alone(cls, head: dict[str, Any], arrays: dict[str, AnyArray]) -> Self:
         """A parser without what its pruning model and its relations add."""
         model = restored(cls, head)
         model.templates_ = usable_templates(head["templates"], model.featurizer_, head["seeds"])
@@ -187,7 +186,7 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         return model
 
     def fit(
-        self, X: Any, y: Any = None, *, sample_weight: npt.ArrayLike | None = None, dev: Treebank | tuple[Any, Any] | None = None
+        self, X: Any, y: Any = None, *, sample_weight: ArrayLike | None = None, dev: Treebank | tuple[Any, Any] | None = None
     ) -> Self:
         """Train. sample_weight: one number per sentence. dev: a held-out treebank (or (X, y)); its UAS decides with `patience`.
 
@@ -265,14 +264,10 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         return data, self._features(data, candidates=kept_heads(self.pruner_, data, rules, self.prune), fixed=rules), oracle
 
     def predict(
-        self,
-        X: Any,
-        *,
-        fixed: Sequence[Mapping[int, int] | None] | None = None,
-        forbidden: Sequence[Sequence[tuple[int, int]] | None] | None = None,
-        projective: bool | None = None,
+        self, X: Any, *, fixed: Sequence[Mapping[int, int] | None] | None = None,
+        forbidden: Sequence[Sequence[tuple[int, int]] | None] | None = None, projective: bool | None = None,
         single_root: bool | None = None,
-    ) -> list[Tree]:
+    ) -> list[Tree]:  # fmt: skip
         """The best tree of each sentence that satisfies the constraints, with relations where they were learnt.
 
         fixed: for each sentence None or {word: its head}; forbidden: None or pairs (head, word); words count from 1, head 0 is
@@ -283,7 +278,7 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         heads = best_trees(features, oracle, self.coef_, checked_jobs(self.n_jobs))
         return self._with_relations(data, heads)
 
-    def _with_relations(self, data: AttributedSentences, heads: npt.NDArray[np.int64]) -> list[Tree]:
+    def _with_relations(self, data: AttributedSentences, heads: Integers) -> list[Tree]:
         split = np.split(heads, data.offsets[1:-1]) if len(data) else []
         if self.relations_ is None or self.relation_features_ is None or not len(data):
             return [Tree(h, None) for h in split]

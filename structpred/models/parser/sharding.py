@@ -285,14 +285,9 @@ def _counts(model: Any, data: Trees, projective: bool) -> TreeCounts:
 
 
 def _task(
-    plan: TreePlan,
-    treebank: Treebank,
-    coded: AttributedSentences,
-    single_root: bool,
-    loss: Any,
-    candidates: ArcCandidates | None,
-    **options: Any,
-) -> Task:
+    plan: TreePlan, treebank: Treebank, coded: AttributedSentences, single_root: bool, loss: Any,
+    candidates: ArcCandidates | None, **options: Any,
+) -> Task:  # fmt: skip
     """DataError names the sample for heads that the oracle's trees exclude, InfeasibleError for one that no tree is left to."""
     features = ArcFeatures(coded, plan.templates, plan.bits, candidates=candidates)
     gold, shapes = np.split(filled_heads(treebank), coded.offsets[1:-1]), [(n,) for n in coded.lengths.tolist()]

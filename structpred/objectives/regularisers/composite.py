@@ -3,11 +3,8 @@
 from collections.abc import Sequence
 from copy import copy
 
-import numpy as np
-import numpy.typing as npt
-
 from structpred.core.regulariser import Pieces, Regulariser, capabilities
-from structpred.core.types import Floats
+from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.objectives.regularisers.named_groups import no_prox_of_a_sum
@@ -44,7 +41,7 @@ class Composite(Regulariser):
         """The sum of the parts'."""
         return sum(part.strong_convexity for part in self.parts)
 
-    def grouped(self, groups: npt.NDArray[np.int64], names: Sequence[str]) -> "Composite":
+    def grouped(self, groups: Integers, names: Sequence[str]) -> "Composite":
         """Of the parts with these groups."""
         new = copy(self)
         new.parts = tuple(part.grouped(groups, names) for part in self.parts)

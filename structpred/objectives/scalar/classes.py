@@ -3,7 +3,6 @@
 from typing import cast
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.types import Floats
 from structpred.core.weights import Vector
@@ -41,7 +40,7 @@ class Softmax(MulticlassLoss):
     gamma = 2.0
     piecewise_linear = False
 
-    def gradient(self, task: TaskLike, w: Vector, shares: npt.NDArray[np.float64]) -> tuple[Floats, Floats]:
+    def gradient(self, task: TaskLike, w: Vector, shares: Floats) -> tuple[Floats, Floats]:
         """H_i of every instance, and the gradient of sum_i shares_i H_i."""
         return cast(Task, task).log_losses(w, shares)
 

@@ -4,12 +4,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.instances import Shapes
 from structpred.core.oracle import Scores, Shape
 from structpred.core.scores import checked_batch, checked_scores, checked_sums
-from structpred.core.types import Floats, Integers
+from structpred.core.types import ArrayLike, Floats, Integers
 from structpred.errors import StructpredError
 
 
@@ -26,7 +25,7 @@ Plan = TypeVar("Plan", bound=Sized)
 
 
 def by_shape(
-    plan_of: Callable[[Shape], Plan], scores: npt.ArrayLike, offsets: npt.ArrayLike, shapes: Sequence[Shape]
+    plan_of: Callable[[Shape], Plan], scores: ArrayLike, offsets: ArrayLike, shapes: Sequence[Shape]
 ) -> tuple[Scores, Integers, list[tuple[Plan, Integers]]]:
     """(scores, offsets, groups): both checked, and for each shape its plan and the rows that have it.
 

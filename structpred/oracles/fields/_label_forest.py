@@ -7,16 +7,15 @@ from functools import cached_property
 from itertools import islice, product
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.scores import check_listed, checked_batch, checked_scores, kept_for_shapes, runs_of, short
-from structpred.core.types import Floats, Integers
+from structpred.core.types import Flags, Floats, Integers
 from structpred.errors import DataError, InfeasibleError
 from structpred.oracles.decisions._by_shape import planned
 
-Truths = npt.NDArray[np.bool_]
+Truths = Flags
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,13 +12,11 @@ import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Scores, Shape
-from structpred.core.types import Floats, Integers
+from structpred.core.types import Flags, Floats, Integers
 from structpred.errors import ConvergenceError
 from structpred.oracles.mrf import Graph, graph_of, links_of, pairwise_scores
 from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits
-
-Mask = npt.NDArray[np.bool_]
 
 _kernels = later("structpred.oracles.fields._pairwise_kernels")
 
@@ -41,7 +39,7 @@ class Compact(NamedTuple):
     matrix: Any
 
 
-def allowed_parts(scores: Scores, shape: Shape) -> tuple[Floats, Mask]:
+def allowed_parts(scores: Scores, shape: Shape) -> tuple[Floats, Flags]:
     """The scores with zeros for those that forbid, and which parts are allowed. Raises DataError as `pairwise_scores`."""
     scores = pairwise_scores(scores, shape)
     allowed = scores > 0.5 * FORBIDDEN
@@ -103,7 +101,7 @@ def marginal_rows(shape: Shape) -> tuple[Any, Floats]:
     return sparse.csr_array((values, (rows, columns)), shape=(len(right), graph.n_parts)), right
 
 
-def message_bound(graph: Graph, scores: Floats, allowed: Mask, messages: Floats, sizes: Floats | None = None) -> float:
+def message_bound(graph: Graph, scores: Floats, allowed: Flags, messages: Floats, sizes: Floats | None = None) -> float:
     """What no output scores above, for any messages (E, 2, K): tables give them to their nodes, and each takes its own best.
 
     -inf: nothing is left. The bound holds in spite of rounding. sizes: of the numbers that the scores were computed from.
@@ -128,13 +126,13 @@ def _shifted(graph: Graph, values: Floats, to_nodes: Floats, from_tables: Floats
     return nodes, tables - from_tables[:, 0, :, None] - from_tables[:, 1, None, :]
 
 
-def rounded(graph: Graph, scores: Floats, allowed: Mask, mu: Floats) -> Labels:
+def rounded(graph: Graph, scores: Floats, allowed: Flags, mu: Floats) -> Labels:
     """Each node's largest state, then improved; what is forbidden is avoided first, but may be left."""
     nodes = mu[: graph.n * graph.n_states].reshape(graph.n, graph.n_states)
     return improved(graph, scores, allowed, np.round(nodes, 6).argmax(axis=1).astype(np.int64))
 
 
-def improved(graph: Graph, scores: Floats, allowed: Mask, start: Labels) -> Labels:
+def improved(graph: Graph, scores: Floats, allowed: Flags, start: Labels) -> Labels:
     """Labels with better single states than `start`, while there are any (a forbidden part is worth -1e30)."""
     n, k, labels = graph.n, graph.n_states, start.copy()
     links = links_of((n, k, *graph.edges.ravel().tolist()))
@@ -143,7 +141,7 @@ def improved(graph: Graph, scores: Floats, allowed: Mask, start: Labels) -> Labe
     return labels
 
 
-def repaired(graph: Graph, allowed: Mask, mu: Floats) -> Floats:
+def repaired(graph: Graph, allowed: Flags, mu: Floats) -> Floats:
     """A nearby point whose sums are right to rounding (Altschuler, Weed & Rigollet 2017, algorithm 2, for every table)."""
     k, split = graph.n_states, graph.n * graph.n_states
     nodes = np.maximum(mu[:split], 0.0).reshape(graph.n, k)
@@ -160,7 +158,7 @@ def repaired(graph: Graph, allowed: Mask, mu: Floats) -> Floats:
     return np.where(allowed, np.concatenate((nodes.ravel(), tables.ravel())), 0.0)
 
 
-def allowed_labels(graph: Graph, allowed: Mask, wanted: Labels, limit: int = LIMIT) -> Labels | None:
+def allowed_labels(graph: Graph, allowed: Flags, wanted: Labels, limit: int = LIMIT) -> Labels | None:
     """Labels all of whose parts are allowed, the wanted state first at each node; None: proven that there are none.
 
     Each state that has no allowed partner at some neighbour is taken away, again and again (arc consistency, Mackworth 1977); a
@@ -198,7 +196,7 @@ def allowed_labels(graph: Graph, allowed: Mask, wanted: Labels, limit: int = LIM
     return labels
 
 
-def _open_node(left: Mask) -> int:
+def _open_node(left: Flags) -> int:
     """The node with the fewest states left, more than one; -1 if all have one."""
     counts = left.sum(axis=1)
     counts[counts == 1] = left.shape[1] + 1

@@ -1,13 +1,12 @@
 """Linear constraints A mu <= b as they come from a caller: checked once, the same way by every oracle over a solver."""
 
 import numpy as np
-import numpy.typing as npt
 
-from structpred.core.types import Floats, Integers
+from structpred.core.types import ArrayLike, Floats, Integers
 from structpred.errors import DataError, ParameterError
 
 
-def checked_rows(A: npt.ArrayLike, b: npt.ArrayLike, n_parts: int) -> tuple[Floats, Floats] | None:
+def checked_rows(A: ArrayLike, b: ArrayLike, n_parts: int) -> tuple[Floats, Floats] | None:
     """A as (rows, n_parts) and b as (rows,) without the rows that hold anyway; None where a limit of -inf rules out everything.
 
     Raises ParameterError for sizes that do not fit, DataError for NaN and for infinite coefficients.

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from structpred.core.oracle import Shape
-from structpred.core.types import Floats
+from structpred.core.types import Flags, Floats
 from structpred.errors import ConvergenceError
-from structpred.oracles.fields._local_polytope import Compact, Mask, compact_form, marginal_rows
+from structpred.oracles.fields._local_polytope import Compact, compact_form, marginal_rows
 from structpred.oracles.mrf import graph_of
 from structpred.oracles.solvers._ortools import check_ortools
 
@@ -51,14 +51,14 @@ class GlopModel:
             for k, value in values:
                 row.SetCoefficient(self._z[k], value)
         self._columns = form.matrix.T.tocsr()
-        self._allowed: Mask = np.ones(len(form.start), np.bool_)
+        self._allowed: Flags = np.ones(len(form.start), np.bool_)
         self._parameters: Any = pywraplp.MPSolverParameters()
         # without presolve, so that the last basis is used
         self._parameters.SetIntegerParam(self._parameters.PRESOLVE, self._parameters.PRESOLVE_OFF)
         self._parameters.SetDoubleParam(self._parameters.PRIMAL_TOLERANCE, _TOLERANCE)
         self._parameters.SetDoubleParam(self._parameters.DUAL_TOLERANCE, _TOLERANCE)
 
-    def solve(self, scores: Floats, allowed: Mask, A: Floats, b: Floats, max_iterations: int) -> tuple[Optimum | None, bool]:
+    def solve(self, scores: Floats, allowed: Flags, A: Floats, b: Floats, max_iterations: int) -> tuple[Optimum | None, bool]:
         """The best point, None where there is none; and whether that answer is the only one and beyond doubt."""
         # what is forbidden is held at zero, by its own bound or by that of its row
         changed, infinity = allowed != self._allowed, self._solver.infinity()
@@ -139,7 +139,7 @@ _kept = _Kept()
 
 
 def solve_glop(
-    scores: Floats, allowed: Mask, A: Floats, b: Floats, shape: Shape, max_iterations: int, needed_by: str
+    scores: Floats, allowed: Flags, A: Floats, b: Floats, shape: Shape, max_iterations: int, needed_by: str
 ) -> Optimum | None:
     """The best point of the local polytope with A mu <= b, None where there is none; raises ConvergenceError.
 
@@ -167,7 +167,7 @@ def solve_glop(
 
 
 def solve_pdlp(
-    scores: Floats, allowed: Mask, A: Floats, b: Floats, shape: Shape, tol: float, max_products: int, needed_by: str
+    scores: Floats, allowed: Flags, A: Floats, b: Floats, shape: Shape, tol: float, max_products: int, needed_by: str
 ) -> Optimum | None:
     """A point near the best one; None: there is none.
 

@@ -9,16 +9,13 @@ import heapq
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Scores, Shape
-from structpred.core.types import Floats, Integers
+from structpred.core.types import ArrayLike, Flags, Floats, Integers
 from structpred.oracles.solvers._constraint_rows import checked_rows, keeps
 from structpred.oracles.solvers._ortools import Answer, load_cp_model, power_of_two, solve, whole_rows
 from structpred.oracles.trees._trees import arc_scores, arcs_of, tree_room
-
-Mask = npt.NDArray[np.bool_]
 
 #: trees that are kept for later cells
 _POOL = 64
@@ -32,20 +29,14 @@ class _Cell(NamedTuple):
     """bound: no tree without arcs outside `allowed` that satisfies the constraints scores above. split: the arc to split at."""
 
     bound: float
-    allowed: Mask
+    allowed: Flags
     split: int
 
 
 def best_tree_within(
-    scores: Scores,
-    shape: Shape,
-    single_root: bool,
-    A: npt.ArrayLike,
-    b: npt.ArrayLike,
-    max_cells: int,
-    limit: float,
+    scores: Scores, shape: Shape, single_root: bool, A: ArrayLike, b: ArrayLike, max_cells: int, limit: float,
     solver_for: str | None,
-) -> Answer:
+) -> Answer:  # fmt: skip
     """The best tree of n tokens with A mu <= b and no forbidden arc.
 
     Branch and bound looks at `max_cells` cells at most. What is open then goes to CP-SAT, for `limit` of its deterministic time;
@@ -72,7 +63,7 @@ def best_tree_within(
 class _Search:
     """One question: scores (zero where not allowed), constraints, the best answer so far, and trees met on the way."""
 
-    def __init__(self, scores: Floats, allowed: Mask, single_root: bool, A: Floats, b: Floats) -> None:
+    def __init__(self, scores: Floats, allowed: Flags, single_root: bool, A: Floats, b: Floats) -> None:
         self.width = int(np.sqrt(len(scores))) + 1
         self.n = self.width - 1
         self.scores, self.allowed, self.single_root, self.A, self.b = scores, allowed, single_root, A, b
@@ -125,7 +116,7 @@ class _Search:
     def _open(self, cell: _Cell) -> bool:
         return cell.bound > self.floor and cell.bound >= self._lowest
 
-    def _cell(self, allowed: Mask, limit: float) -> _Cell:
+    def _cell(self, allowed: Flags, limit: float) -> _Cell:
         """A cell of which nothing scores above `limit`."""
         from structpred.oracles.trees._constrained_tree_kernels import bound_cell
 
@@ -140,7 +131,7 @@ class _Search:
             self.offer(self._pool[k])
         return _Cell(min(bound, limit), allowed, int(np.abs(self._arcs - 0.5).argmin()))
 
-    def _parts(self, cell: _Cell) -> list[Mask]:
+    def _parts(self, cell: _Cell) -> list[Flags]:
         """Two parts of a cell, none where it has a single tree."""
         k = cell.split
         if not cell.allowed[k] or cell.allowed[self._row(k)].sum() < 2:

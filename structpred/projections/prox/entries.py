@@ -5,9 +5,8 @@ step that is not finite and at least 0.
 """
 
 import numpy as np
-import numpy.typing as npt
 
-from structpred.core.types import Floats
+from structpred.core.types import ArrayLike, Floats
 from structpred.errors import ParameterError
 from structpred.projections.checked import checked_point
 from structpred.runtime.settings import checked_nonnegative
@@ -22,7 +21,7 @@ def shrunk(x: Floats, threshold: Floats | float) -> Floats:
     return x - np.minimum(np.maximum(x, -threshold), threshold)  # np.clip takes longer for few entries
 
 
-def prox_l1(point: npt.ArrayLike, step: float) -> Floats:
+def prox_l1(point: ArrayLike, step: float) -> Floats:
     """argmin_x |x - point|^2 / 2 + step * sum_i |x_i|.
 
     >>> prox_l1([3.0, -0.5], 1.0).tolist()
@@ -31,7 +30,7 @@ def prox_l1(point: npt.ArrayLike, step: float) -> Floats:
     return shrunk(checked_point(point), checked_nonnegative(step, "step"))
 
 
-def prox_elastic_net(point: npt.ArrayLike, step: float, share: float) -> Floats:
+def prox_elastic_net(point: ArrayLike, step: float, share: float) -> Floats:
     """argmin_x |x - point|^2 / 2 + step * ((1 - share) sum_i |x_i| + share/2 sum_i x_i^2).
 
     share: that of the square; ParameterError for one outside [0, 1].
@@ -54,7 +53,7 @@ def checked_share(share: float) -> float:
     return float(share)
 
 
-def prox_lq(point: npt.ArrayLike, step: float, q: float) -> Floats:
+def prox_lq(point: ArrayLike, step: float, q: float) -> Floats:
     """argmin_x |x - point|^2 / 2 + step * sum_i |x_i|^q.
 
     The sizes solve x - |point_i| + step q x^(q-1) = 0 (Martins et al. 2010, section 3.2), each by Newton's method.

@@ -8,18 +8,15 @@ finite and at least 0. O(n), and what the operators given take.
 from collections.abc import Callable, Iterable
 
 import numpy as np
-import numpy.typing as npt
 
-from structpred.core.types import Floats
+from structpred.core.types import ArrayLike, Floats, Integers
 from structpred.errors import DataError
 from structpred.projections.checked import checked_ends, checked_point
 from structpred.projections.prox.entries import checked_share, prox_l1
 from structpred.runtime.settings import checked_nonnegative
 
 
-def prox_of_group_norms(
-    prox: Callable[[Floats, float], Floats], point: npt.ArrayLike, ends: npt.ArrayLike, step: float
-) -> Floats:
+def prox_of_group_norms(prox: Callable[[Floats, float], Floats], point: ArrayLike, ends: ArrayLike, step: float) -> Floats:
     """argmin_x |x - point|^2 / 2 + step * f(|x_1|, ..., |x_G|) with the groups x_g = x[ends[g]:ends[g + 1]].
 
     prox: that of f, from the norms (G,) and the step to new norms. Each group keeps its direction and takes its new norm
@@ -47,7 +44,7 @@ def norm(x: Floats) -> float:
     return largest * float(np.sqrt(np.square(x / largest).sum())) if largest > 0.0 else 0.0
 
 
-def group_norms(x: Floats, ends: npt.NDArray[np.int64]) -> Floats:
+def group_norms(x: Floats, ends: Integers) -> Floats:
     """The Euclidean norm of each group x[ends[g]:ends[g + 1]], without overflow on the way; 0 for an empty group.
 
     >>> group_norms(np.array([3.0, 4.0, -2.0]), np.array([0, 2, 2, 3])).tolist()
@@ -60,7 +57,7 @@ def group_norms(x: Floats, ends: npt.NDArray[np.int64]) -> Floats:
     return norms
 
 
-def prox_l21(point: npt.ArrayLike, step: float, ends: npt.ArrayLike) -> Floats:
+def prox_l21(point: ArrayLike, step: float, ends: ArrayLike) -> Floats:
     """argmin_x |x - point|^2 / 2 + step * sum_g |x[ends[g]:ends[g + 1]]|_2.
 
     >>> prox_l21([3.0, 4.0, 0.5], 1.0, [0, 2, 3]).round(6).tolist()
@@ -69,7 +66,7 @@ def prox_l21(point: npt.ArrayLike, step: float, ends: npt.ArrayLike) -> Floats:
     return prox_of_group_norms(prox_l1, point, ends, step)
 
 
-def prox_chain(proxes: Iterable[Callable[[Floats, float], Floats]], point: npt.ArrayLike, step: float) -> Floats:
+def prox_chain(proxes: Iterable[Callable[[Floats, float], Floats]], point: ArrayLike, step: float) -> Floats:
     """argmin_x |x - point|^2 / 2 + step * sum_j f_j(x), where the steps f_1, f_2, ... in turn lead there.
 
     They do for the l1 norm followed by norms of groups, and for norms of groups each two of which are disjoint or nested, the
@@ -86,7 +83,7 @@ def prox_chain(proxes: Iterable[Callable[[Floats, float], Floats]], point: npt.A
     return x
 
 
-def prox_sparse_group(point: npt.ArrayLike, step: float, ends: npt.ArrayLike, share: float) -> Floats:
+def prox_sparse_group(point: ArrayLike, step: float, ends: ArrayLike, share: float) -> Floats:
     """argmin_x |x - point|^2 / 2 + step * (share sum_g |x[ends[g]:ends[g + 1]]|_2 + (1 - share) sum_i |x_i|).
 
     Soft thresholds of the entries, then of the groups. share: from 0 to 1, else ParameterError.
@@ -98,7 +95,7 @@ def prox_sparse_group(point: npt.ArrayLike, step: float, ends: npt.ArrayLike, sh
     return prox_chain((lambda x, s: prox_l1(x, (1.0 - share) * s), lambda x, s: prox_l21(x, share * s, ends)), point, step)
 
 
-def prox_subset(point: npt.ArrayLike, step: float, members: npt.ArrayLike) -> Floats:
+def prox_subset(point: ArrayLike, step: float, members: ArrayLike) -> Floats:
     """argmin_x |x - point|^2 / 2 + step * (sum of x_i^2 over the members)^(1/2).
 
     members: different places in [0, n), at least one, else DataError; the other entries stay.

@@ -5,9 +5,8 @@ not finite and at least 0. Groups are those of `structpred.projections.prox.grou
 """
 
 import numpy as np
-import numpy.typing as npt
 
-from structpred.core.types import Floats
+from structpred.core.types import ArrayLike, Floats
 from structpred.errors import DataError
 from structpred.projections.checked import checked_point
 from structpred.projections.prox.entries import checked_exponent, shrunk
@@ -15,7 +14,7 @@ from structpred.projections.prox.groups import prox_of_group_norms
 from structpred.runtime.settings import checked_nonnegative
 
 
-def prox_squared_l1(point: npt.ArrayLike, step: float) -> Floats:
+def prox_squared_l1(point: ArrayLike, step: float) -> Floats:
     """argmin_x |x - point|^2 / 2 + step * 1/2 (sum_i |x_i|)^2.
 
     All entries move by one threshold towards 0, which some reach: expected O(n), to rounding `prox_squared_l1_by_sorting`.
@@ -28,7 +27,7 @@ def prox_squared_l1(point: npt.ArrayLike, step: float) -> Floats:
     return shrunk(x, threshold_of(x, np.ones(1), step))
 
 
-def prox_squared_l1_by_sorting(point: npt.ArrayLike, step: float) -> Floats:
+def prox_squared_l1_by_sorting(point: ArrayLike, step: float) -> Floats:
     """argmin_x |x - point|^2 / 2 + step * 1/2 (sum_i |x_i|)^2, by Algorithm 2 of Martins et al. (2010).
 
     Algorithm 2 has the 1/2, as equation 7 does; line 7 of Algorithm 3 as printed leaves it out. O(n log n).
@@ -60,7 +59,7 @@ def threshold_of(x: Floats, weights: Floats, step: float) -> float:
     return tau
 
 
-def prox_weighted_squared_l1(point: npt.ArrayLike, step: float, weights: npt.ArrayLike) -> Floats:
+def prox_weighted_squared_l1(point: ArrayLike, step: float, weights: ArrayLike) -> Floats:
     """argmin_x |x - point|^2 / 2 + step * 1/2 (sum_i weights_i |x_i|)^2  (Martins et al. 2010, equation 28).
 
     weights: (n,), >= 0, else DataError; 0 leaves its entry as it is. Entry i moves by weights_i tau towards 0: expected O(n), to
@@ -73,7 +72,7 @@ def prox_weighted_squared_l1(point: npt.ArrayLike, step: float, weights: npt.Arr
     return shrunk(x, d * threshold_of(x, d, step))
 
 
-def prox_weighted_squared_l1_by_sorting(point: npt.ArrayLike, step: float, weights: npt.ArrayLike) -> Floats:
+def prox_weighted_squared_l1_by_sorting(point: ArrayLike, step: float, weights: ArrayLike) -> Floats:
     """argmin_x |x - point|^2 / 2 + step * 1/2 (sum_i weights_i |x_i|)^2, by Algorithm 4 of Martins et al. (2010).
 
     In its terms a_r = weights_r^2 and u_r = x_r / weights_r: equations 29 to 37 minimise
@@ -93,14 +92,14 @@ def prox_weighted_squared_l1_by_sorting(point: npt.ArrayLike, step: float, weigh
     return shrunk(x, d * thresholds.max())  # they rise up to rho, and fall from there
 
 
-def _checked(point: npt.ArrayLike, weights: npt.ArrayLike) -> tuple[Floats, Floats]:
+def _checked(point: ArrayLike, weights: ArrayLike) -> tuple[Floats, Floats]:
     x, d = checked_point(point), checked_point(weights)
     if len(x) != len(d) or (d < 0.0).any():
         raise DataError(f"expected {len(x)} weights >= 0 like the point, got {len(d)}, the least {d.min():g}")
     return x, d
 
 
-def prox_squared_lp(point: npt.ArrayLike, step: float, p: float) -> Floats:
+def prox_squared_lp(point: ArrayLike, step: float, p: float) -> Floats:
     """argmin_x |x - point|^2 / 2 + step * 1/2 (sum_i |x_i|^p)^(2/p).
 
     The sizes solve x + c x^(p-1) = |point_i| with c = step |x|_p^(2-p): Newton's method for log c, and for each size within it.
@@ -122,7 +121,7 @@ def prox_squared_lp(point: npt.ArrayLike, step: float, p: float) -> Floats:
     return found
 
 
-def prox_squared_l2p(point: npt.ArrayLike, step: float, ends: npt.ArrayLike, p: float) -> Floats:
+def prox_squared_l2p(point: ArrayLike, step: float, ends: ArrayLike, p: float) -> Floats:
     """argmin_x |x - point|^2 / 2 + step * 1/2 (sum_g |x[ends[g]:ends[g + 1]]|_2^p)^(2/p).
 
     The form of `prox_squared_lp` over groups.
@@ -133,7 +132,7 @@ def prox_squared_l2p(point: npt.ArrayLike, step: float, ends: npt.ArrayLike, p: 
     return prox_of_group_norms(lambda norms, s: prox_squared_lp(norms, s, p), point, ends, step)
 
 
-def prox_squared_l21(point: npt.ArrayLike, step: float, ends: npt.ArrayLike) -> Floats:
+def prox_squared_l21(point: ArrayLike, step: float, ends: ArrayLike) -> Floats:
     """argmin_x |x - point|^2 / 2 + step * 1/2 (sum_g |x[ends[g]:ends[g + 1]]|_2)^2.
 
     The form of `prox_squared_l1` over groups: expected O(n).

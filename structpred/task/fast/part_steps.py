@@ -11,7 +11,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.costs import FlatGrid, TaskCosts
 from structpred.core.feature_map import FeatureMap
@@ -19,7 +18,7 @@ from structpred.core.own_code import blamed
 from structpred.core.packing import parts_batch
 from structpred.core.sparse import SparseVector
 from structpred.core.stand_ins import stand_in
-from structpred.core.types import Floats, Integers
+from structpred.core.types import ArrayLike, Floats, Integers
 from structpred.core.weights import Vector
 from structpred.errors import OracleError
 from structpred.runtime.memory import check_fits
@@ -69,7 +68,7 @@ class PartSteps(PlainSteps):
         ready = ready and all(stand_in(self.oracle, name, _ORACLE) is not None for name in methods)
         return self.inference.n_jobs if ready else 1
 
-    def terms(self, w: Vector, rows: npt.ArrayLike, shares: npt.ArrayLike | None, loss_weight: float) -> Terms:
+    def terms(self, w: Vector, rows: ArrayLike, shares: ArrayLike | None, loss_weight: float) -> Terms:
         """Of neighbours, from their blocks."""
         if (run := one_run(rows, len(self.inference))) is None:
             return super().terms(w, rows, shares, loss_weight)

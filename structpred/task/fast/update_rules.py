@@ -6,9 +6,8 @@ The trainer's `update` says the same in Python, and is what counts: both give th
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from structpred.core.types import Floats
+from structpred.core.types import AnyArray, Floats, Integers
 from structpred.core.weights import Weights
 from structpred.runtime.moved import renamed
 
@@ -43,7 +42,7 @@ class UpdateRule(NamedTuple):
     roots: bool = False
     softness: float = 0.0
     variance: Floats = np.empty(0)
-    steps: npt.NDArray[np.int64] = np.array(0)
+    steps: Integers = np.array(0)
     offsets: Floats = np.array(0.0)
 
     @property
@@ -52,7 +51,7 @@ class UpdateRule(NamedTuple):
         return self.formula, self.lam, *self.average, self.roots, self.softness
 
     @property
-    def state(self) -> tuple[npt.NDArray[np.generic], ...]:
+    def state(self) -> tuple[AnyArray, ...]:
         """What changes, as kernels take it."""
         w = self.weights
         return w.v, w.u, self.variance, w.factor, w.mass, w.scaled_mass, self.steps, self.offsets

@@ -18,13 +18,12 @@ from itertools import pairwise
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import capabilities
 from structpred.core.packing import parts_batch, project_batch
 from structpred.core.products import dot
-from structpred.core.types import Floats
+from structpred.core.types import Floats, Integers
 from structpred.errors import ConvergenceError, ParameterError
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.regularisers.l2 import FreeIntercept
@@ -179,7 +178,7 @@ class Hulls:
         return np.repeat(self.p, np.diff(self.offsets))
 
     @cached_property
-    def offsets(self) -> npt.NDArray[np.int64]:
+    def offsets(self) -> Integers:
         """The entries of sample i are offsets[i]:offsets[i+1] in a point."""
         return self.places
 
@@ -237,7 +236,7 @@ class Hulls:
         if "project" not in capabilities(self.task.oracle):
             return nearest_in_hulls(self.task.oracle, point, self.places, self.shapes, n_jobs=1).mu, NONE
 
-        def of_block(first: int, last: int, places: npt.NDArray[np.int64]) -> Floats:
+        def of_block(first: int, last: int, places: Integers) -> Floats:
             own = point[self.places[first] : self.places[last]]
             return project_batch(self.task.oracle, own, places, self.shapes[first:last])
 
@@ -279,7 +278,7 @@ class CliqueMarginals(Hulls):
         return sparse.csr_array((np.ones(len(parts)), parts, ends_of(ends)), shape=(len(ends), int(self.places[-1])))
 
     @cached_property
-    def offsets(self) -> npt.NDArray[np.int64]:
+    def offsets(self) -> Integers:
         """The clique marginals of sample i are offsets[i]:offsets[i+1]."""
         known = {shape: len(cast(Any, self.task.oracle).clique_parts(shape)[0]) - 1 for shape in set(self.shapes)}
         return ends_of(np.array([known[shape] for shape in self.shapes], dtype=np.int64))

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from typing import Annotated, Any, NamedTuple, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.sparse import SparseVector
-from structpred.core.types import Floats
+from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 from structpred.runtime.interrupts import may_be_abandoned
 from structpred.runtime.settings import checked_nonnegative, checked_whole
@@ -37,7 +36,7 @@ class Sweep(NamedTuple):
     primal: Bound
     dual: Bound
     hinge: Floats
-    visited: Annotated[npt.NDArray[np.int64], COUNT]
+    visited: Annotated[Integers, COUNT]
 
     @staticmethod
     def start(problem: Problem, n_blocks: int) -> "Sweep":
@@ -86,7 +85,7 @@ class CuttingPlanes(BestSoFar, Trainer):
     def __init__(self, *, precision: float = 1e-6, max_idle: int = 20) -> None:
         self.precision, self.max_idle = checked_nonnegative(precision, "precision"), checked_whole(max_idle, "max_idle")
 
-    def order(self, problem: Problem, state: Any, rng: np.random.Generator, n_pass: int) -> npt.NDArray[np.int64]:
+    def order(self, problem: Problem, state: Any, rng: np.random.Generator, n_pass: int) -> Integers:
         """Every sample once, then the master problem (item -1)."""
         return np.append(np.arange(len(problem.task)), -1).astype(np.int64)
 

@@ -21,11 +21,10 @@ from copy import copy
 from typing import Annotated, Any, NamedTuple, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.products import dot
 from structpred.core.regulariser import pieces_of
-from structpred.core.types import Floats, Integers
+from structpred.core.types import Floats, Integers, Integers32
 from structpred.errors import ParameterError
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.scalar.classes import MaxHinge
@@ -57,7 +56,7 @@ class LabelState(NamedTuple):
 
     w: Floats
     mu: Annotated[Floats, Values(0.0, 2.0)]
-    labels: Annotated[npt.NDArray[np.int32], Values(0)]
+    labels: Annotated[Integers32, Values(0)]
     sizes: Annotated[Integers, Values(0)]
     active: Annotated[Integers, Values(0)]
     counts: Annotated[Integers, Values(0)]

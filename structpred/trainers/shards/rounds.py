@@ -11,11 +11,10 @@ from itertools import pairwise
 from typing import Annotated, Any, NamedTuple, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.products import dot
 from structpred.core.sparse import SparseVector
-from structpred.core.types import Floats, Integers
+from structpred.core.types import AnyArray, Floats, Integers
 from structpred.core.weights import Vector, Weights
 from structpred.errors import ParameterError
 from structpred.runtime.settings import checked_positive, checked_whole
@@ -38,7 +37,7 @@ class IndexMap(NamedTuple):
     tail: int
     dim: int
 
-    def of(self, vector: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def of(self, vector: AnyArray) -> AnyArray:
         """The shard's part of a vector of the whole."""
         own = len(self.rows) * self.width
         found = np.empty(own + self.tail, vector.dtype)
@@ -47,7 +46,7 @@ class IndexMap(NamedTuple):
         found[own:] = vector[self.dim - self.tail :]
         return found
 
-    def add_to(self, out: npt.NDArray[Any], change: npt.NDArray[Any]) -> None:
+    def add_to(self, out: AnyArray, change: AnyArray) -> None:
         """out += change, a vector of the shard, at its places in `out`, a vector of the whole."""
         from structpred.trainers.shards import _round_kernels
 
@@ -73,7 +72,7 @@ class IndexMap(NamedTuple):
         table = self.rows[row] * self.width + column if own else indices
         return np.where(indices < own, table, indices + (self.dim - self.tail - own)).astype(np.int64)
 
-    def _table(self, vector: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def _table(self, vector: AnyArray) -> AnyArray:
         return vector[: self.dim - self.tail].reshape(-1, self.width)
 
 
@@ -220,7 +219,7 @@ def round_order(part: Part, trainer: Trainer, problem: Problem, state: Any, pass
     return np.concatenate(pieces)
 
 
-def losses_of(part: Part, w: npt.NDArray[Any]) -> float:
+def losses_of(part: Part, w: AnyArray) -> float:
     """sum_i p_i H_i(w) of the shard, at weights of its own."""
     problem = part.problem
     values = problem.surrogate.values(problem.task, w.astype(problem.task.dtype))
