@@ -190,7 +190,7 @@ class LabelScan(NamedTuple):
     feature_names: list[str] | None
     spread: Spread
     labels: Any
-    columns: KernelInput | None
+    columns: KernelInput | None = None
 
 
 class LabelSharding(FieldSharding):
