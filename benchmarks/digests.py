@@ -87,11 +87,13 @@ def yeast() -> Iterator[tuple[str, Callable[[], Any]]]:
     folder = data_folder() / "multilabel_yeast"
     data = read_mulan(str(folder / "yeast-train.arff.gz"), str(folder / "yeast.xml.gz")).take(range(300))
     for name in FIELD:
-        yield name, lambda name=name: MultiLabelMRF(name, 0.1, 3, 0.0, check_every=3, random_state=0).fit(data)
+        yield name, lambda name=name: MultiLabelMRF(name, 0.1, 3, 0.0, check_every=3, random_state=0, scale=None).fit(data)
     for name in ("bcfw", "sgd", "one_slack"):
         yield (
             f"{name}, slack",
-            lambda name=name: MultiLabelMRF(name, 0.1, 2, 0.0, surrogate="slack", check_every=2, random_state=0).fit(data),
+            lambda name=name: MultiLabelMRF(name, 0.1, 2, 0.0, surrogate="slack", check_every=2, random_state=0, scale=None).fit(
+                data
+            ),
         )
 
 

@@ -96,7 +96,7 @@ def learners(name: str, hierarchy: Any, quick: bool) -> dict[str, Callable[[Any,
 
     def ours(**settings: Any) -> Callable[[Any, Any], Callable[[Any], Any]]:
         def fit(X: Any, Y: Any) -> Callable[[Any], Any]:
-            common: dict[str, Any] = {"C": C, "max_iter": passes, "tol": 0.0, "check_every": 1000, **settings}
+            common: dict[str, Any] = {"C": C, "max_iter": passes, "tol": 0.0, "check_every": 1000, "scale": None, **settings}
             kind = MultiLabelMRF if hierarchy is None else HierarchicalMultiLabel
             own = {"edges": edges} if hierarchy is None else {"hierarchy": hierarchy}
             return kind(**own, **common).fit(X, Y).predict

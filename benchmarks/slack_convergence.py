@@ -39,7 +39,7 @@ def train(
     data = read_mulan(f"{folder}/yeast-train.arff.gz", f"{folder}/yeast.xml.gz").take(range(examples))
     MultiLabelMRF(trainer, C, 2, surrogate="slack").fit(data.take(range(20)))  # compiles
     model = MultiLabelMRF(
-        make_trainer(trainer, settings), C, passes, TOL, surrogate="slack", check_every=every, random_state=0
+        make_trainer(trainer, settings), C, passes, TOL, surrogate="slack", check_every=every, random_state=0, scale=None
     ).fit(data)
     return {"history": [row for row in model.history_ if row["primal"] is not None]}
 

@@ -82,7 +82,7 @@ def scores(folder: str, variant: dict[str, Any], passes: int) -> list[tuple[floa
         model = MultiLabelMRF(
             "bcfw", variant.get("C", 1.0), passes, check_every=1000, random_state=0, surrogate=variant.get("surrogate", "margin"),
             edges=variant.get("edges", "complete"), bias=variant.get("bias", 1.0),
-            oracle=QPBO() if "oracle" in variant else None, **costs,
+            oracle=QPBO() if "oracle" in variant else None, scale=None, **costs,
         )  # fmt: skip
         found = model.fit(rows, truth).predict(others)
         both, either = (wanted & found).sum(axis=1), (wanted | found).sum(axis=1)

@@ -226,7 +226,7 @@ def _scores(folder: Path, plan: Plan, name: str) -> ScoreTable:
     test = _mulan(folder, name, "test")
     kept = [test.label_names.index(label) for label in train.label_names]
     test = MultiLabelData(test.X, test.Y[:, kept], train.label_names, test.feature_names)
-    model = MultiLabelMRF("corrective", 1.0, plan.passes, plan.tol, random_state=0)
+    model = MultiLabelMRF("corrective", 1.0, plan.passes, plan.tol, random_state=0, scale=None)
     return _both(name, SCORED[name], model, _part(train, plan.most), _part(test, plan.most), plan.grid, plan.folds)
 
 

@@ -107,6 +107,8 @@ Arrays = dict[str, npt.NDArray[Any]]
 def label_set_parts(model: Model) -> Parts:
     """Weights, names, the scale of features, and what inference needs."""
     field, n = model._field, model.n_labels_
+    if field.columns is not None:
+        raise ParameterError(f"this {type(model).__name__} cannot be exported: it has a kernel, which light programs do not have")
     nodes = np.asarray(model.coef_)[: n * (field.n_features + (field.bias != 0)) * 2]
     arrays: Arrays = {"table": nodes.reshape(n, -1, 2).transpose(1, 0, 2).reshape(-1, 2 * n)}
     if field.scale is not None:

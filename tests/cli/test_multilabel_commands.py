@@ -16,6 +16,7 @@ from label_helpers import LABELS, examples
 from structpred.cli.kinds.label_sets import LabelSets
 from structpred.cli.train import train_command
 from structpred.evaluation import evaluate_multilabel
+from structpred.io import read_mulan
 from structpred.models import HierarchicalMultiLabel, MultiLabelMRF
 
 Here = Callable[..., tuple[int, str, str]]
@@ -123,7 +124,7 @@ def test_evaluate_tells_each_label(here: Here, labelled: Path, tmp_path: Path) -
 def test_a_hierarchy_of_ones_own(here: Here, labelled: Path, tmp_path: Path) -> None:
     """With --hierarchy no example gets a label without its parent, neither in training nor in prediction."""
     train, bare = str(labelled / "weather-train.arff"), str(labelled / "bare.arff")
-    options = ("--hierarchy", str(labelled / "edges.txt"), "--label-weights", "depth")
+    options = ("--hierarchy", str(labelled / "edges.txt"), "--label-weights", "depth", "-C", "1")
     code, _, err = here("train", "multilabel", train, *options, "-o", "h.spz", cwd=tmp_path)
     assert code == 0, err
     assert "hierarchy of depth 1" in err
@@ -222,10 +223,37 @@ def test_inspect_names_features_and_pairs(here: Here, labelled: Path, tmp_path: 
     assert [entry["label"] for entry in json.loads(text)["weights"]["labels"]] == ["wind"]
 
 
+def test_a_kernel_in_the_shell(here: Here, labelled: Path, tmp_path: Path) -> None:
+    """train --kernel says what it made of the features; the model shows and explains by training rows; no program, no shards."""
+    train = str(labelled / "weather-train.arff")
+    code, _, err = here(
+        "train", "multilabel", train, "--kernel", "rbf", "--gamma", "scale", "-C", "1", "-o", "k.spz", cwd=tmp_path
+    )
+    assert code == 0, err
+    model = MultiLabelMRF.load(tmp_path / "k.spz")
+    assert f"5 features, standardised, kernel rbf with {len(model.support_)} training rows, 4 labels" in err
+    same = MultiLabelMRF(C=1.0, kernel="rbf", tol=0.01, random_state=0).fit(read_mulan(train, labelled / "weather.xml"))
+    assert same.coef_.tobytes() == model.coef_.tobytes()
+    _, out, _ = here("inspect", "k.spz", "--top", "1", cwd=tmp_path)
+    assert "kernel rbf with" in out
+    assert "row " in out
+    _, out, _ = here("explain", "k.spz", train, "--label", "rain", cwd=tmp_path)
+    assert "row " in out
+    code, _, err = here("export", "k.spz", "-o", "program.py", cwd=tmp_path)
+    assert (code, (tmp_path / "program.py").exists()) == (2, False)
+    assert "it has a kernel, which light programs do not have" in err
+    code, _, err = here("train", "multilabel", train, "--kernel", "rbf", "--shards", "2", "-o", "s.spz", cwd=tmp_path)
+    assert code != 0
+    assert "which shards do not have" in err
+    code, _, err = here("train", "multilabel", train, "--gamma", "2", "-o", "s.spz", cwd=tmp_path)
+    assert code != 0
+    assert "--gamma is for --kernel" in err
+
+
 def test_the_weights_that_are_shown_are_the_models(here: Here, labelled: Path, tmp_path: Path) -> None:
     """The score of a label of a model without pairs is its bias and its features' weights, as inspect tells them."""
     train = str(labelled / "weather-train.arff")
-    assert here("train", "multilabel", train, "--edges", "none", "-o", "e.spz", "-q", cwd=tmp_path)[0] == 0
+    assert here("train", "multilabel", train, "--edges", "none", "--scale", "none", "-o", "e.spz", "-q", cwd=tmp_path)[0] == 0
     _, text, _ = here("inspect", "e.spz", "--json", "--top", "9", cwd=tmp_path)
     X, _ = examples(40, 1)
     scores = MultiLabelMRF.load(tmp_path / "e.spz").predict_scores(X)

@@ -30,7 +30,7 @@ SETTINGS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "LinearRegressor": (
         {"loss": "squared", "trainer": "sdca", "C": 1.0, "max_iter": 1000, "tol": 1e-4}, {"fit_intercept": True}
     ),
-    "MultiLabelMRF": ({"trainer": "bcfw", "C": 1.0, "max_iter": 50, "tol": 0.001}, {"edges": "complete", "scale": None}),
+    "MultiLabelMRF": ({"trainer": "bcfw", "C": 1.0, "max_iter": 50, "tol": 0.001}, {"edges": "complete", "scale": "auto"}),
     "ParsingPipeline": ({"trainer": "mira", "C": 0.01, "max_iter": 10, "tol": 0.0}, {"jackknife": 10, "tagger": None}),
     "SegmentLabeler": ({"trainer": "bcfw", "C": 1.0, "max_iter": 10, "tol": 0.0}, {"loss": "hamming", "word": 0}),
     "StructuredPredictor": (

@@ -26,7 +26,7 @@ def total(contributions: Any) -> float:
 @pytest.fixture(scope="module")
 def labels() -> MultiLabelMRF:
     """Three labels, all pairs joined."""
-    return MultiLabelMRF(C=1.0, max_iter=20).fit(ROWS, SETS)
+    return MultiLabelMRF(C=1.0, max_iter=20, scale=None).fit(ROWS, SETS)
 
 
 def score_of_set(model: MultiLabelMRF, x: Any, row: Any) -> float:
@@ -75,7 +75,7 @@ def test_labels_by_name(labels: MultiLabelMRF) -> None:
 
 def test_a_hierarchy_compares_with_closed_sets_only() -> None:
     """The runner-up keeps children below their parents, and a given set that does not is refused."""
-    model = HierarchicalMultiLabel(hierarchy=LabelHierarchy(3, [(0, 2)]), max_iter=20).fit(ROWS, SETS)
+    model = HierarchicalMultiLabel(hierarchy=LabelHierarchy(3, [(0, 2)]), max_iter=20, scale=None).fit(ROWS, SETS)
     for x in ROWS[:4]:
         other = model.explain(x, against="runner-up").against
         assert "2" not in other or "0" in other

@@ -57,7 +57,7 @@ def scores_of(model: HierarchicalMultiLabel, x: np.ndarray, outputs: np.ndarray)
 def test_predictions_are_the_best_closed_outputs(name: str) -> None:
     """predict, predict_scores and predict_marginals are those of all closed outputs; marginals never grow downwards."""
     tree = SHAPES[name]
-    model = HierarchicalMultiLabel("sgd", 1.0, 20, surrogate="log", hierarchy=tree).fit(*sample(tree))
+    model = HierarchicalMultiLabel("sgd", 1.0, 20, surrogate="log", hierarchy=tree, scale=None).fit(*sample(tree))
     X, _ = sample(tree, 1, 12)
     outputs = closed_outputs(tree)
     scores = np.array([scores_of(model, x, outputs) for x in X])
@@ -78,7 +78,15 @@ def test_the_certificate_is_the_objective_over_closed_outputs(weights: Any, surr
     tree, C = SHAPES["tree"], 0.2
     X, Y = sample(tree)
     model = HierarchicalMultiLabel(
-        BCFW(averaged=False), C, 20, 0.0, hierarchy=tree, label_weights=weights, surrogate=surrogate, oracle=EnumerationMRF()
+        BCFW(averaged=False),
+        C,
+        20,
+        0.0,
+        hierarchy=tree,
+        scale=None,
+        label_weights=weights,
+        surrogate=surrogate,
+        oracle=EnumerationMRF(),
     ).fit(X, Y)
     known = {"uniform": np.ones(5), "depth": 0.75**tree.depths, "sibling": np.array([0.5, 0.5, 1.0, 0.5, 1.0])}
     costs = known[weights] if isinstance(weights, str) else np.array(weights)
@@ -97,7 +105,7 @@ def test_the_certificate_is_the_objective_over_closed_outputs(weights: Any, surr
 def test_every_trainer_learns_closed_outputs(trainer: str) -> None:
     """New rows are mostly right, and always closed."""
     tree = SHAPES["tree"]
-    model = HierarchicalMultiLabel(trainer, 1.0, 30, hierarchy=tree).fit(*sample(tree))
+    model = HierarchicalMultiLabel(trainer, 1.0, 30, hierarchy=tree, scale=None).fit(*sample(tree))
     X, Y = sample(tree, 1)
     assert model.score(X, Y) > 0.65
     assert tree.broken(model.predict(X)) is None
@@ -218,7 +226,7 @@ def outputs_that(need: str | None, hierarchy: LabelHierarchy) -> np.ndarray:
 def test_predictions_are_the_best_of_what_is_required(need: str | None, name: str) -> None:
     """With any noise in the rows: the best path, paths or closed set; scores likewise, 1e30 where each output has the label."""
     tree = SHAPES[name]
-    model = HierarchicalMultiLabel(C=0.5, max_iter=10, hierarchy=tree, require=need).fit(*paths_of(tree))
+    model = HierarchicalMultiLabel(C=0.5, max_iter=10, hierarchy=tree, require=need, scale=None).fit(*paths_of(tree))
     outputs, (X, _) = outputs_that(need, tree), paths_of(tree, 12, 1)
     scores = np.array([scores_of(model, x, outputs) for x in X])
     assert model.require_ == need
@@ -290,7 +298,7 @@ def test_files_know_tables_and_what_is_required(tmp_path: Path, need: str | None
 def test_probabilities_of_paths(need: str) -> None:
     """With the log loss the marginals are those of a soft-max over all outputs."""
     tree = SHAPES["tree"]
-    model = HierarchicalMultiLabel("sgd", 1.0, 5, surrogate="log", hierarchy=tree, require=need).fit(*paths_of(tree))
+    model = HierarchicalMultiLabel("sgd", 1.0, 5, surrogate="log", hierarchy=tree, require=need, scale=None).fit(*paths_of(tree))
     outputs, (X, _) = outputs_that(need, tree), paths_of(tree, 6, 1)
     scores = np.array([scores_of(model, x, outputs) for x in X])
     p = np.exp(scores - scores.max(axis=1, keepdims=True))

@@ -63,7 +63,7 @@ EDGES: dict[str, Any] = {"complete": "complete", "tree": "tree", "two": 2, "give
 @pytest.mark.parametrize("edges", EDGES)
 def test_predictions_scores_and_marginals_are_those_of_all_outputs(edges: str) -> None:
     """predict is the best of 2^L outputs, predict_scores the difference of two maxima, predict_marginals a sum."""
-    model = MultiLabelMRF("sgd", 1.0, 20, surrogate="log", edges=EDGES[edges]).fit(X0, Y0)
+    model = MultiLabelMRF("sgd", 1.0, 20, surrogate="log", edges=EDGES[edges], scale=None).fit(X0, Y0)
     X, _ = sample(1, 10)
     scores = np.array([[score_of(model, x, y) for y in OUTPUTS] for x in X])
     found = model.predict(X)
@@ -82,7 +82,7 @@ def test_the_certificate_is_the_objective(surrogate: str) -> None:
     """The primal value is C-scaled risk plus regulariser, worked out over all outputs; the dual lies below."""
     C = 0.2
     trainer: Any = "lbfgs" if surrogate == "log" else BCFW(averaged=False)
-    model = MultiLabelMRF(trainer, C, 30, 0.0, surrogate=surrogate).fit(X0, Y0)
+    model = MultiLabelMRF(trainer, C, 30, 0.0, surrogate=surrogate, scale=None).fit(X0, Y0)
     risk = 0.0
     for x, truth in zip(X0, Y0, strict=True):
         scores = np.array([score_of(model, x, y) for y in OUTPUTS])

@@ -53,9 +53,15 @@ class Options(TrainingOptions):
     bias: float = option(
         "--bias", metavar="X", default=1.0, show_default=True, type=click.FloatRange(0), help="A constant feature; 0: none."
     )
-    scale: str | None = option(
-        "--scale", type=Choice(("standard", "maxabs")),
-        help="Scale each feature: to mean 0 and variance 1, or to the largest absolute value 1 (zeros stay zeros).",
+    scale: str = option(
+        "--scale", type=Choice(("auto", "standard", "maxabs", "none")), default="auto", show_default=True,
+        help="Scale each feature: to mean 0 and variance 1, or to the largest absolute value 1 (zeros stay zeros). auto: where "
+        "most entries of TRAIN are not zero maxabs, with --kernel standard; else none.",
+    )  # fmt: skip
+    kernel: str | None = option("--kernel", type=Choice(("rbf", "polynomial")), help="Functions of a kernel between examples.")
+    gamma: str | float = option(
+        "--gamma", type=lambda text: text if text == "scale" else float(text), metavar="scale|X", default="scale",
+        show_default=True, help="Of the kernel; scale: 1 / (number of features times their variance).",
     )  # fmt: skip
 
 

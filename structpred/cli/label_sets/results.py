@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from structpred.cli.facts import Learnt, Pairs, described
 from structpred.cli.files import json_lines, write_output
 from structpred.cli.kinds.kind import Asked, Explained, Scored
+from structpred.cli.label_sets.training import described_features
 from structpred.evaluation.multilabel import HierarchyScores, MultiLabelScores, evaluate_hierarchy, evaluate_multilabel
 from structpred.io.multilabel.by_format import Reading, label_format, read_examples, read_rows
 from structpred.io.multilabel.data import MultiLabelData
@@ -111,7 +112,7 @@ def facts(model: Model, header: dict[str, Any]) -> Pairs:
         joined = f"a hierarchy of {len(hierarchy.edges)} edges"
         depth = f", depth {int(hierarchy.depths.max())}{'' if hierarchy.is_tree else ', not a tree'}"
     own = [
-        ("labels", f"{model.n_labels_}, over {model.n_features_in_} features"),
+        ("labels", f"{model.n_labels_}, over {described_features(model)}"),
         ("joined by", f"{joined}{depth}; inference by {type(model.oracle_).__name__}"),
     ]
     return described(header, own)

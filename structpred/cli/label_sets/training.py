@@ -14,6 +14,7 @@ from structpred.io.multilabel.by_format import Reading, Source, label_format, re
 from structpred.io.multilabel.data import MultiLabelData, ordered_labels
 from structpred.models.fields.label_graphs import ENUMERATED
 from structpred.models.fields.multilabel import HierarchicalMultiLabel, MultiLabelMRF
+from structpred.models.kernels.functions import name_of
 
 if TYPE_CHECKING:
     from structpred.distributed import Shards
@@ -36,6 +37,7 @@ class Run(Training[Options]):
         return {
             "--bias must be a finite number": not math.isfinite(options.bias),
             "--hierarchy must be a file, not -": options.hierarchy == "-",
+            "--gamma is for --kernel": options.gamma != "scale" and options.kernel is None,
             "--edges cannot be combined with --hierarchy, which brings its own edges": both,
         }
 
@@ -90,7 +92,8 @@ class Run(Training[Options]):
     def estimator(self, common: dict[str, Any]) -> Model:
         """The classifier, by whether the labels have a hierarchy."""
         options, data = self.options, self.data
-        common = {**common, "bias": options.bias, "scale": options.scale}
+        common |= {"bias": options.bias, "kernel": options.kernel, "gamma": options.gamma}
+        common["scale"] = None if options.scale == "none" else options.scale
         if data.hierarchy is not None:
             require = None if options.require == "none" else options.require
             return HierarchicalMultiLabel(
@@ -113,7 +116,14 @@ class Run(Training[Options]):
     def shape(self, model: Model) -> str:
         """Features, labels, edges and the inference."""
         inference = f"inference by {type(model.oracle_).__name__}"
-        return f"{model.n_features_in_} features, {model.n_labels_} labels, {len(model.edges_)} edges, {inference}"
+        return f"{described_features(model)}, {model.n_labels_} labels, {len(model.edges_)} edges, {inference}"
+
+
+def described_features(model: Any) -> str:
+    """How many features, how they are scaled, and how many training rows a kernel compares with."""
+    scaled = {None: "", "maxabs": ", each scaled to 1 at most", "standard": ", standardised"}[model.scale_]
+    kernel = "" if model.support_ is None else f", kernel {name_of(model.kernel)} with {len(model.support_)} training rows"
+    return f"{model.n_features_in_} features{scaled}{kernel}"
 
 
 def _shards(path: str, n: int, source: Source) -> tuple["Shards", MultiLabelData, dict[str, Any]]:

@@ -20,11 +20,14 @@ from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import DataError, ParameterError
 from structpred.io.multilabel.data import MultiLabelData
 from structpred.models.base import StructuredEstimator, checked_sample_weight
+from structpred.models.chain.inputs import NumericInput
 from structpred.models.fields.feature_scale import FeatureScale, Spread
 from structpred.models.fields.graph_field import GraphField
+from structpred.models.fields.kernel_columns import each_alone, kernel_and_scale
 from structpred.models.fields.label_field import LabelField, as_rows, label_choices, labels_of, named_rows
 from structpred.models.fields.label_graphs import LabelCounts, label_edges
 from structpred.models.fields.rules import Against, rows_against, tightest
+from structpred.models.kernels.inputs import KernelInput
 from structpred.models.partial import scores_of, task_of
 from structpred.models.settings import about_dev, dev_parts, resolve_loss
 from structpred.models.sharding import Further, Sharding, refuse_classes
@@ -186,8 +189,9 @@ class LabelScan(NamedTuple):
     n_features: int
     names: list[str]
     feature_names: list[str] | None
-    spread: Spread | None
+    spread: Spread
     labels: Any
+    columns: KernelInput | None = None
 
 
 class LabelSharding(FieldSharding):
@@ -195,6 +199,8 @@ class LabelSharding(FieldSharding):
 
     def read(self, model: Any, X: Any, y: Any, *, whole: bool) -> Examples:
         """The rows."""
+        if kernel_and_scale(model)[0] is not None and not whole:
+            raise ParameterError("kernel: it compares all rows with each other, which shards do not have; use fit")
         rows, known = as_rows(X), isinstance(X, MultiLabelData)
         if not rows.shape[0]:
             raise DataError("X: expected at least one sample, got none")
@@ -212,8 +218,13 @@ class LabelSharding(FieldSharding):
     def scanned(self, model: Any, data: Examples) -> LabelScan:
         """Sizes, names and counts."""
         listed = [str(k) for k in range(data.Y.shape[1])] if data.names is None else data.names
-        spread, labels = Spread.of(model.scale, data.rows), self._labels(model, data)
-        return LabelScan(data.rows.shape[1], listed, data.feature_names, spread, labels)
+        (kernel, asked), labels, columns = kernel_and_scale(model), self._labels(model, data), None
+        spread = Spread.of(asked, data.rows)
+        if kernel is not None:
+            scale = FeatureScale.merged(asked, [spread], "standard")
+            columns = KernelInput(NumericInput(), kernel, model.n_components)
+            columns.fit_transform(each_alone(data.rows if scale is None else scale.applied(data.rows)))
+        return LabelScan(data.rows.shape[1], listed, data.feature_names, spread, labels, columns)
 
     def _labels(self, model: Any, data: Examples) -> Any:
         return LabelCounts.of(np.maximum(data.Y, 0))
@@ -227,8 +238,9 @@ class LabelSharding(FieldSharding):
                 raise DataError(f"shard {k}: expected {first.n_features} features as in shard 0, got {scan.n_features}")
             if scan.names != first.names or scan.feature_names != first.feature_names:
                 raise DataError(f"shard {k}: its labels or features have other names than those of shard 0")
-        scale = FeatureScale.merged(model.scale, [scan.spread for scan in scans if scan.spread is not None])
-        made = replace(self._field(model, scans), feature_names=first.feature_names, scale=scale)
+        kernel, asked = kernel_and_scale(model)
+        scale = FeatureScale.merged(asked, [scan.spread for scan in scans], "maxabs" if kernel is None else "standard")
+        made = replace(self._field(model, scans), feature_names=first.feature_names, scale=scale, columns=first.columns)
         return FieldPlan(made, made.oracle)
 
     def _field(self, model: Any, scans: Sequence[LabelScan]) -> LabelField:

@@ -40,8 +40,9 @@ def explain_field(model: FieldEstimator[Any, Any], x: Any, labels: Any, node: in
         raise ParameterError("a node or label is compared with the best output in which it differs: leave against out")
     elif against is not None:
         other = _as_given(field, against, data, "against")
-    names = field.part_names()
-    sides = [list(_contributions(inference, model.coef_, side, names)) for side in (chosen, other) if side is not None]
+    spread, w = field.expanded(model.coef_) if isinstance(field, LabelField) else (field, model.coef_)
+    names, addends = spread.part_names(), spread.inference(data)
+    sides = [list(_contributions(addends, w, side, names)) for side in (chosen, other) if side is not None]
     shown, instead = field.shown(chosen), None if other is None else field.shown(other)
     return Explanation.of(shown, instead, contrast(*sides), n, names.unit)
 
@@ -126,19 +127,19 @@ def inspect_labels(model: FieldEstimator[Any, Any], top: int = 20, label: str | 
     names = field.names
     if label is not None and label not in names:
         raise ParameterError(f"there is no label {label!r}; the model has {len(names)}: {', '.join(names[:10])}")
-    width = field.n_features + (field.bias != 0)
+    width = field.n_columns + (field.bias != 0)
     start = 2 * len(names) * width
-    nodes = model.coef_[:start].astype(np.float64).reshape(len(names), width, 2)
-    weights = nodes[:, :, 1] - nodes[:, :, 0]
+    nodes = [w[:start].astype(np.float64).reshape(len(names), width, 2) for w in (field.expanded(model.coef_)[1], model.coef_)]
+    weights, plain = (table[:, :, 1] - table[:, :, 0] for table in nodes)
     known = field.names_of_features()
     labels = []
-    for name, row in zip(names, weights, strict=True):
+    for name, row, own in zip(names, weights, plain, strict=True):
         if label in (None, name):
             features, bias = row[: len(known)], field.bias * float(row[-1]) if field.bias else 0.0
             order = np.argsort(-features, kind="stable")
             best = [(known[k], float(features[k])) for k in order[:top].tolist() if features[k] > 0]
             worst = [(known[k], float(features[k])) for k in order[::-1][:top].tolist() if features[k] < 0]
-            labels.append(LabelWeights(name, bias, float(np.linalg.norm(features)), best, worst))
+            labels.append(LabelWeights(name, bias, float(np.linalg.norm(own[: len(known)])), best, worst))
     if field.hierarchy is not None or not len(field.edges):
         return LabelInspection(labels, [])
     tables = model.coef_[start:].astype(np.float64).reshape(-1, 2, 2)

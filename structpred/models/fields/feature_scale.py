@@ -22,16 +22,19 @@ class FeatureScale(NamedTuple):
     factor: Floats
 
     @classmethod
-    def merged(cls, scale: str | None, parts: Sequence["Spread"]) -> "FeatureScale | None":
+    def merged(cls, scale: str | None, parts: Sequence["Spread"], dense: str = "maxabs") -> "FeatureScale | None":
         """What a setting asks for: mean 0 and variance 1, or the largest absolute value 1, of all rows; None for None.
 
-        parts: the spread of each part of them (Chan, Golub and LeVeque 1979).
+        parts: the spread of each part of them (Chan, Golub and LeVeque 1979). dense: what "auto" is where most entries are not
+        zero; else it is None.
 
         >>> from scipy import sparse
         >>> parts = [Spread.of("maxabs", sparse.csr_array(rows)) for rows in ([[1.0, 0.0]], [[-4.0, 0.0]])]
         >>> FeatureScale.merged("maxabs", parts).factor.tolist()
         [0.25, 1.0]
         """
+        if scale == "auto":
+            scale = dense if sum(2 * part.filled - part.n * len(part.mean) for part in parts) > 0 else None
         if scale is None:
             return None
         if scale == "maxabs":
@@ -41,7 +44,7 @@ class FeatureScale(NamedTuple):
             both, apart = n + part.n, part.mean - mean
             squares = squares + part.n * part.variance + apart**2 * (n * part.n / both)
             n, mean, variance = both, mean + apart * (part.n / both), squares / both
-        return cls(mean, inverse(np.sqrt(variance)))
+        return cls(mean, inverse(np.where(variance > (np.finfo(float).eps * n * mean) ** 2, np.sqrt(variance), 0.0)))
 
     def applied(self, rows: Any) -> Any:
         """The scaled rows, CSR."""
@@ -49,7 +52,8 @@ class FeatureScale(NamedTuple):
 
         if self.shift is None:
             return sparse.csr_array(rows.multiply(self.factor[None, :]))
-        _check_dense(rows)
+        n, d = rows.shape
+        check_fits(24 * n * d, f"{n:,} rows of {d:,} standardised features (scale='maxabs' keeps their zeros)")
         return sparse.csr_array((rows.toarray() - self.shift) * self.factor)
 
     def arrays(self) -> dict[str, Floats]:
@@ -59,9 +63,9 @@ class FeatureScale(NamedTuple):
     @classmethod
     def from_arrays(cls, scale: str | None, arrays: Mapping[str, npt.NDArray[Any]], n_features: int) -> "FeatureScale | None":
         """The scale in a model file. Raises ValueError where the arrays do not fit the setting and the number of features."""
-        expected = {None: [], "standard": ["scale.factor", "scale.shift"], "maxabs": ["scale.factor"]}.get(scale)
         found = {name: array for name, array in arrays.items() if name.startswith("scale.")}
-        if sorted(found) != expected:
+        fitting: dict[str | None, list[str]] = {None: [], "maxabs": ["scale.factor"], "standard": ["scale.factor", "scale.shift"]}
+        if sorted(found) not in (fitting.values() if scale == "auto" else [fitting.get(scale)]):
             raise ValueError(f"the scale {scale!r} does not fit the arrays {sorted(found)}")
         for name, array in found.items():
             if array.dtype != np.float64 or array.shape != (n_features,) or not np.isfinite(array).all():
@@ -74,31 +78,23 @@ class FeatureScale(NamedTuple):
 
 
 class Spread(NamedTuple):
-    """n rows: the mean of each feature and its variance, and the largest absolute value."""
+    """n rows: the mean of each feature and its variance, the largest absolute value, and how many entries are not zero."""
 
     n: int
     mean: Floats
     variance: Floats
     largest: Floats
+    filled: int = 0
 
     @classmethod
-    def of(cls, scale: str | None, rows: Any) -> "Spread | None":
-        """What `FeatureScale.merged` needs of these rows (CSR); None where nothing is scaled."""
-        if scale is None:
-            return None
-        n, zeros = rows.shape[0], np.zeros(rows.shape[1])
-        if scale == "maxabs":
-            return cls(n, zeros, zeros, abs(rows).max(axis=0).toarray().ravel())
-        if scale == "standard":
-            _check_dense(rows)
-            dense = rows.toarray()
-            return cls(n, dense.mean(axis=0), dense.var(axis=0), zeros)
-        raise ParameterError(f"scale: expected None, {' or '.join(map(repr, SCALES))}, got {scale!r}")
-
-
-def _check_dense(rows: Any) -> None:
-    n, d = rows.shape
-    check_fits(24 * n * d, f"{n:,} rows of {d:,} standardised features (scale='maxabs' keeps their zeros)")
+    def of(cls, scale: str | None, rows: Any) -> "Spread":
+        """What `FeatureScale.merged` needs of these rows (CSR)."""
+        if scale not in (None, "auto", *SCALES):
+            raise ParameterError(f"scale: expected None, 'auto', {' or '.join(map(repr, SCALES))}, got {scale!r}")
+        (n, d), largest = rows.shape, abs(rows).max(axis=0).toarray().ravel()
+        mean, zeros = rows.sum(axis=0) / n, n - np.bincount(rows.indices, minlength=d)
+        squares = np.bincount(rows.indices, (rows.data - mean[rows.indices]) ** 2, d) + zeros * mean**2
+        return cls(n, mean, squares / n, largest, rows.nnz)
 
 
 def inverse(sizes: Floats) -> Floats:

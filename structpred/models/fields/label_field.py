@@ -1,7 +1,8 @@
 """Examples with sets of labels: how users give them, and the field over the labels of one: a node per label, an edge per pair."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,10 +17,12 @@ from structpred.errors import DataError
 from structpred.features.graphs import GraphFeatures
 from structpred.features.rows import csr_of, stack_rows
 from structpred.io.multilabel.data import MultiLabelData
-from structpred.models.fields.feature_scale import FeatureScale
+from structpred.models.fields.feature_scale import SCALES, FeatureScale
+from structpred.models.fields.kernel_columns import each_alone
 from structpred.models.fields.label_graphs import FieldNames
 from structpred.models.fields.label_scores import label_scores
 from structpred.models.fields.rules import RULES
+from structpred.models.kernels.inputs import KernelInput, canonical
 from structpred.models.partial import tell_missing
 from structpred.models.signs import NameTable
 from structpred.oracles.mrf import graph_shape
@@ -167,8 +170,8 @@ class LabelField:
 
     n_features: of an example. names: of the labels. edges: (E, 2), the smaller label first. bias: the value of a constant
     feature; 0 for none. fixed: scores added to the parts of every example (forbidden pairs), or None. scale: of the features, or
-    None. hierarchy: true labels must be closed under it, or None; costs: what a wrong label costs there. feature_names: None for
-    their numbers.
+    None. columns: what a kernel makes of them, or None. hierarchy: true labels must be closed under it, or None; costs: what a
+    wrong label costs there. feature_names: None for their numbers.
     """
 
     n_features: int
@@ -178,6 +181,7 @@ class LabelField:
     oracle: Oracle
     fixed: Floats | None = None
     scale: FeatureScale | None = None
+    columns: KernelInput | None = None
     hierarchy: LabelHierarchy | None = None
     costs: Floats | None = None
     feature_names: Sequence[str] | None = None
@@ -205,9 +209,14 @@ class LabelField:
         return self.require is not None and RULES[self.require].trains
 
     @property
+    def n_columns(self) -> int:
+        """The number of features with weights: of the rows, or of a kernel."""
+        return self.n_features if self.columns is None else self.columns.n_features
+
+    @property
     def n_weights(self) -> int:
         """The length of the flat weights."""
-        return self.n_labels * (self.n_features + (self.bias != 0)) * 2 + self.tables * max(len(self.edges), 1) * 4
+        return self.n_labels * (self.n_columns + (self.bias != 0)) * 2 + self.tables * max(len(self.edges), 1) * 4
 
     def token_weights(self, n: int) -> list[Floats] | None:
         """What a wrong label costs, for each of n examples; None where all cost 1."""
@@ -219,7 +228,9 @@ class LabelField:
         own = {} if self.hierarchy is None else own
         if self.feature_names is not None:
             own["feature_names_in_"] = np.array(self.feature_names, dtype=object)
-        sizes = {"n_features_in_": self.n_features, "n_labels_": self.n_labels}
+        own_rows = None if self.columns is None else self.columns.support[:, 0]
+        sizes: dict[str, Any] = {"n_features_in_": self.n_features, "n_labels_": self.n_labels}
+        sizes |= {"scale_": None if self.scale is None else SCALES[self.scale.shift is None], "support_": own_rows}
         return {**sizes, "label_names_": self.names, "classes_": np.array(self.names), "edges_": self.edges, **own}
 
     def read(self, X: Any) -> Any:
@@ -253,6 +264,8 @@ class LabelField:
         n = rows.shape[0]
         if self.scale is not None:
             rows = self.scale.applied(rows)
+        if self.columns is not None:
+            rows = canonical(self.columns.transform(each_alone(rows)))
         if self.bias:
             constant: Any = np.full((n, 1), self.bias)
             rows = sparse.csr_array(sparse.hstack((rows, constant), format="csr"))
@@ -290,18 +303,33 @@ class LabelField:
         return np.array([mu[1 : 2 * self.n_labels : 2] for mu in self.inference(data).marginals(w)]).reshape(-1, self.n_labels)
 
     def names_of_features(self) -> Sequence[str]:
-        """What the features of an example are called, without the constant one."""
+        """What the features of an example are called, without the constant one; a kernel's are similarities to training rows."""
+        if self.columns is not None:
+            return [f"row {i}" for i in self.columns.support[:, 0].tolist()]
         return self.feature_names or [str(k) for k in range(self.n_features)]
 
     def weight_names(self) -> list[NameTable]:
         """Of features "FEATURE -> LABEL": the weight with the label on; that with the label off has the opposite sign. Of pairs
         "pair LABEL, LABEL": the weights of both on and of both off; those of one of them on have the opposite sign.
         """
-        rows, width = [*self.names_of_features(), *(["bias"] if self.bias else [])], 2 * (self.n_features + (self.bias != 0))
+        rows, width = [*self.names_of_features(), *(["bias"] if self.bias else [])], 2 * (self.n_columns + (self.bias != 0))
         nodes = NameTable(rows, self.names, row_step=2, column_step=width, parts=((1, 1), (0, -1)))
         pairs = [f"pair {self.names[i]}, {self.names[j]}" for i, j in self.edges.tolist()]
         start, parts = width * self.n_labels, ((3, 1), (0, 1), (1, -1), (2, -1))
         return [nodes, NameTable(pairs, start=start, row_step=4, parts=parts)] if pairs and self.tables else [nodes]
+
+    def expanded(self, w: Vector) -> tuple["LabelField", Vector]:
+        """The same scores as a sum over support rows: a field whose features are kernel values with them, and its weights."""
+        if self.columns is None:
+            return self, w
+        from scipy.linalg import solve_triangular
+
+        columns, k, width = copy(self.columns), self.n_columns, self.n_columns + (self.bias != 0)
+        table = w[: 2 * self.n_labels * width].astype(np.float64).reshape(self.n_labels, width, 2)
+        table[:, :k] = [solve_triangular(columns.triangle, own, lower=True, trans="T") for own in table[:, :k]]
+        columns._triangle = np.eye(k)
+        found: Floats = np.concatenate((table.ravel(), w[table.size :]))
+        return replace(self, columns=columns), found
 
     def part_names(self) -> FieldNames:
         """Nodes are labels, on or off."""

@@ -17,9 +17,12 @@ from structpred.models.explanations import Explanation
 from structpred.models.fields.estimator import BIAS, ORACLE, FieldEstimator, HierarchySharding, LabelSharding, checked_bias
 from structpred.models.fields.explain import LabelInspection, explain_field, inspect_labels
 from structpred.models.fields.feature_scale import SCALES, FeatureScale
+from structpred.models.fields.kernel_columns import KERNEL
 from structpred.models.fields.label_field import LabelField
 from structpred.models.fields.label_graphs import hierarchy_oracle, label_costs, label_oracle
 from structpred.models.fields.rules import RULES
+from structpred.models.kernels.functions import resolve_kernel
+from structpred.models.kernels.inputs import KernelInput
 from structpred.models.settings import checked_oracle
 from structpred.oracles.mrf import graph_shape
 from structpred.storage.bundles import Bundle
@@ -32,10 +35,11 @@ FIELD: dict[str, Spec] = {
     "n_features": Field(Whole(1), "n_features_in_"),
     "n_labels": Field(Whole(1), "n_labels_"),
     "bias": BIAS,
-    "scale": Field(OneOf((None, *SCALES)), "scale", default=None),
+    "scale": Field(OneOf((None, "auto", *SCALES)), "scale", default=None),
     "label_names": Field(ListOf(Text(), 1), "label_names_", list),
+    **KERNEL,
 }
-Model = TypeVar("Model", bound=FieldEstimator[Any, Any])
+Model = TypeVar("Model", bound=Any)
 _PAIRS = Array(("int64",), (None, 2), below="n_labels")
 
 
@@ -44,7 +48,10 @@ class LabelSets:
     """Beside FieldEstimator: fields over the labels of one example."""
 
     _: KW_ONLY
-    scale: str | None = None
+    scale: str | None = "auto"
+    kernel: Any = None
+    gamma: float | str = "scale"
+    n_components: float = 0.99
 
     n_labels_: int = field(init=False)
     label_names_: list[str] = field(init=False)
@@ -100,17 +107,31 @@ class LabelSets:
         """The n strongest positive and negative weights of each label (or of one), on less off, and all pairs of labels."""
         return inspect_labels(self, n, label)
 
+    @classmethod
+    def load(cls, path: Any, oracle: Oracle | None = None, *, kernel: Any = None) -> Any:
+        """Read a model file. kernel: the function that the model was trained with, if it is your own: a file only names it."""
+        model: Any = super().load(path, oracle)  # type: ignore[misc]
+        if kernel is not None:
+            if isinstance(model.kernel, str | None):
+                raise ParameterError(f"{path}: this model needs no kernel function; leave kernel= out")
+            model.kernel, model._field.columns.kernels = kernel, [resolve_kernel(kernel)]
+        return model
+
     def __sklearn_tags__(self) -> Any:
         tags: Any = super().__sklearn_tags__()  # type: ignore[misc]
         tags.input_tags.two_d_array = tags.input_tags.sparse = True
         tags.target_tags.required = tags.target_tags.two_d_labels = True
         tags.target_tags.one_d_labels = False
+        tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
 
     def _contents(self: Any) -> Bundle:
         found: Bundle = super()._contents()  # type: ignore[misc]
         if self._field.scale is not None:
             found.arrays = self._field.scale.arrays() | found.arrays
+        if self._field.columns is not None:
+            found.add("kernel", part := self._field.columns.to_bundle())
+            found.header["columns"] = part.header
         if self._field.feature_names is not None and not (getattr(self, "reader_", None) or {}).get("feature_names"):
             found.texts["feature_names"] = list(self._field.feature_names)
         return found
@@ -124,7 +145,8 @@ def with_field(model: Model, made: LabelField, head: dict[str, Any], bundle: Bun
     if known is None and "feature_names" in bundle.texts:
         raise ValueError(f"{head['n_features']} features, but {len(names)} names")
     scale = FeatureScale.from_arrays(head["scale"], bundle.arrays, head["n_features"])
-    made = replace(made, scale=scale, feature_names=known)
+    columns = None if (own := head["columns"]) is None else KernelInput.from_bundle(bundle.part("kernel", own))
+    made, model.scale = replace(made, scale=scale, columns=columns, feature_names=known), head["scale"]
     _ = made.shape  # checks the edges
     model._keep_field(made, made.oracle)
     restore_weights(model, bundle.arrays, made.n_weights)
@@ -163,7 +185,12 @@ class MultiLabelMRF(LabelSets, FieldEstimator[Integers, Floats]):
         The value of a constant feature, regularised as all others; 0 for none.
     scale : str, optional
         None: features are used as they are; "standard": mean 0 and variance 1; "maxabs": the largest absolute value 1, zeros
-        stay zeros. Measured on the training data, kept in the model and applied by `predict`.
+        stay zeros; "auto": where most entries are not zero "maxabs", with a kernel "standard", else None. Measured on the
+        training data, kept in the model and applied by `predict`.
+    kernel, gamma, n_components : str, Kernel or callable, optional; float or str; float
+        Functions of a kernel between scaled rows in place of weights of features; kernel and X: as for KernelChainLabeler. gamma:
+        a number, or "scale", 1 / (number of features times their variance). n_components: columns of an incomplete Cholesky
+        factor, as many as have this share of the kernel's trace, or from 1 on at most so many.
 
     Attributes
     ----------
@@ -175,6 +202,8 @@ class MultiLabelMRF(LabelSets, FieldEstimator[Integers, Floats]):
         The numbers of labels and of features.
     feature_names_in_ : ndarray (n_features_in_,)
         The names of the features, where X is a data frame or data with names; `predict` refuses a frame with other columns.
+    scale_, support_ : str or None; ndarray or None
+        How features were scaled; the training rows that predictions with a kernel compare with.
     label_names_ : list of str
         The names of the labels; their numbers where the data have none.
     classes_ : ndarray (n_labels,)
@@ -230,7 +259,7 @@ class HierarchicalMultiLabel(LabelSets, FieldEstimator[Integers, Floats]):
     ----------
     trainer, C, max_iter, tol, loss, surrogate, check_every, patience, callbacks, checkpoint, resume, random_state, regulariser
         As for every estimator: see `StructuredEstimator`.
-    bias, scale
+    bias, scale, kernel, gamma, n_components
         As for MultiLabelMRF.
     hierarchy : LabelHierarchy or array, optional
         A forest or a directed acyclic graph: a LabelHierarchy, the parent of each label (-1: none), or edges (parent, child);
@@ -257,7 +286,7 @@ class HierarchicalMultiLabel(LabelSets, FieldEstimator[Integers, Floats]):
         What a wrong label costs.
     require_ : str or None
         What is required of outputs; the log of `fit` says which rows stand against stricter rules.
-    edges_, oracle_, n_labels_, n_features_in_, feature_names_in_, label_names_
+    edges_, oracle_, n_labels_, n_features_in_, feature_names_in_, scale_, support_, label_names_
         As for MultiLabelMRF.
     coef_, certificate_, history_, n_iter_, stop_reason_, converged_, probabilistic_
         As for every estimator.

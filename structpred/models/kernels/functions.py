@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, ClassVar, Self
 
@@ -49,8 +49,14 @@ class ProductKernel(Kernel):
     def of_products(self, inner: Floats, a: Floats, b: Floats) -> Floats:
         """The values for the matrix of inner products, whose memory may be used, and the squares |x|^2 and |x'|^2."""
 
+    def fitted(self, rows: Rows) -> Self:
+        """With a number for gamma where it is None."""
+        return self if self.complete else replace(self, gamma=_scale_of(rows))  # type: ignore[type-var]
+
     def __call__(self, A: Rows, B: Rows) -> Floats:
         """The values for all pairs of rows."""
+        if not self.complete:
+            raise ParameterError(f"{self!r}: None is to be taken from training data: call fitted(rows) first")
         return self.of_products(products(A, B), _squares(A), _squares(B))
 
 
@@ -78,23 +84,25 @@ class Linear(ProductKernel):
 class Polynomial(ProductKernel):
     """k(x, x') = (gamma <x, x'> + constant)^degree; positive semidefinite for gamma > 0, constant >= 0, degree 1, 2, ...
 
-    normalised: divided by the root of k(x, x) k(x', x'), so that k(x, x) = 1.
+    normalised: divided by the root of k(x, x) k(x', x'), so that k(x, x) = 1. gamma=None: as of `RBF`.
     """
 
     name = "polynomial"
     degree: int = 2
-    gamma: float = 1.0
+    gamma: float | None = 1.0
     constant: float = 1.0
     normalised: bool = False
 
     def __post_init__(self) -> None:
         if isinstance(self.degree, bool) or not isinstance(self.degree, int | np.integer) or self.degree < 1:
             raise ParameterError(f"Polynomial: degree must be a whole number >= 1, got {self.degree!r}")
-        if not (is_number(self.gamma) and self.gamma > 0 and is_number(self.constant) and self.constant >= 0):
+        known = self.gamma is None or (is_number(self.gamma) and self.gamma > 0)
+        if not (known and is_number(self.constant) and self.constant >= 0):
             raise ParameterError(f"Polynomial: expected gamma > 0 and constant >= 0, got {self.gamma!r} and {self.constant!r}")
 
     def of_products(self, inner: Floats, a: Floats, b: Floats) -> Floats:
         """(gamma <x, x'> + constant)^degree."""
+        assert self.gamma is not None
         inner *= self.gamma
         inner += self.constant
         if self.normalised:  # before the power, which may be large
@@ -118,27 +126,10 @@ class RBF(ProductKernel):
         if self.gamma is not None and not (is_number(self.gamma) and self.gamma > 0):
             raise ParameterError(f"RBF: gamma must be a number > 0, or None, got {self.gamma!r}")
 
-    def fitted(self, rows: Rows) -> Self:
-        """With a number for gamma."""
-        if self.gamma is not None:
-            return self
-        size = rows.shape[0] * rows.shape[1]
-        with np.errstate(over="ignore"):  # refused below
-            squares = float(rows.data @ rows.data)
-        if not np.isfinite(squares):
-            raise DataError(
-                f"RBF: the variance of the features, which gamma=None follows, is no finite number: values of up to "
-                f"{np.abs(rows.data).max():.3g} are too large to be squared; scale the features"
-            )
-        variance = squares / size - (float(rows.data.sum()) / size) ** 2 if size else 0.0
-        return type(self)(1.0 / (rows.shape[1] * variance) if variance > 0 else 1.0)
-
     def of_products(self, inner: Floats, a: Floats, b: Floats) -> Floats:
         """exp(-gamma (|x|^2 + |x'|^2 - 2 <x, x'>))."""
-        if self.gamma is None:
-            raise ParameterError("RBF: gamma is None, to be taken from training data: call fitted(rows) first")
         distances = _squared_distances(inner, a, b)
-        distances *= -self.gamma
+        distances *= -self.gamma  # type: ignore[operator]
         return np.exp(distances, out=distances)
 
 
@@ -174,11 +165,9 @@ class B1Spline(ProductKernel):
 
     def of_products(self, inner: Floats, a: Floats, b: Floats) -> Floats:
         """max(0, 1 - |x - x'| / width)."""
-        if self.width is None:
-            raise ParameterError("B1Spline: width is None, to be taken from training data: call fitted(rows) first")
         distances = _squared_distances(inner, a, b)
         np.sqrt(distances, out=distances)
-        distances /= -self.width
+        distances /= -self.width  # type: ignore[operator]
         distances += 1.0
         return np.maximum(distances, 0.0, out=distances)
 
@@ -279,6 +268,20 @@ def products(A: Rows, B: Rows) -> Floats:
     if B.nnz >= _DENSE * B.shape[0] * B.shape[1]:
         return np.asarray(A.toarray() @ B.toarray().T)
     return np.asarray((A @ B.T).toarray(), dtype=np.float64)
+
+
+def _scale_of(rows: Rows) -> float:
+    """1 / (number of features times the variance of all entries)."""
+    size = rows.shape[0] * rows.shape[1]
+    with np.errstate(over="ignore"):  # refused below
+        squares = float(rows.data @ rows.data)
+    if not np.isfinite(squares):
+        raise DataError(
+            f"kernel: the variance of the features, which gamma=None follows, is no finite number: values of up to "
+            f"{np.abs(rows.data).max():.3g} are too large to be squared; scale the features"
+        )
+    variance = squares / size - (float(rows.data.sum()) / size) ** 2 if size else 0.0
+    return 1.0 / (rows.shape[1] * variance) if variance > 0 else 1.0
 
 
 def _squared_distances(inner: Floats, a: Floats, b: Floats) -> Floats:
@@ -388,10 +391,3 @@ def _plain_name(kernel: Kernel) -> str:
         return f"mean of {', '.join(names_of(kernel.kernels))}"
     quadratic = isinstance(kernel, Polynomial) and kernel.degree == 2
     return "features" if kernel.explicit else "quadratic" if quadratic else name_of(kernel)
-
-
-def is_definite(kernel: Kernel) -> bool:
-    """Whether the kernel is known to be positive semidefinite."""
-    if isinstance(kernel, Mean):
-        return all(is_definite(one) for one in kernel.kernels)
-    return type(kernel) in set(kernels().values()) - {B1Spline, Precomputed}

@@ -8,7 +8,7 @@ import numpy as np
 
 from structpred.core.types import Floats, Integers
 from structpred.errors import DataError
-from structpred.models.kernels.functions import B1Spline, Kernel, Mean, Rows, is_definite, name_of
+from structpred.models.kernels.functions import B1Spline, Kernel, Mean, Precomputed, Rows, kernels, name_of
 from structpred.runtime.memory import check_fits
 from structpred.task.function_space import Gram
 
@@ -37,6 +37,14 @@ class Factor(NamedTuple):
         """The features of position i that are not zero: the first ones."""
         place = int(self.places[i])
         return self.triangle[place, : min(place + 1, self.rank)]
+
+    def cut(self, n_components: float) -> "Factor":
+        """With its first features only: so many, or for a number below 1 those that have this share of the trace."""
+        gained = np.zeros(self.rank)
+        for row in map(self.row, range(len(self.places))):
+            gained[: len(row)] += row**2
+        enough = np.searchsorted(np.cumsum(gained), n_components * gained.sum()) + 1
+        return self._replace(pivots=self.pivots[: enough if n_components < 1 else int(n_components)])
 
 
 def distinct_rows(rows: Any) -> tuple[Integers, Integers]:
@@ -128,10 +136,10 @@ ASYMMETRY, NEGATIVE = 1e-5, 1e-5
 LARGE = 500
 
 
-def check_room(kernels: Sequence[Kernel], n: int) -> None:
+def check_room(of: Sequence[Kernel], n: int) -> None:
     """DataError, with what to do, where the Gram matrices of n positions do not fit; sparse ones are counted by their share."""
-    size = sum(int(8 * n * n * kernel.share) if isinstance(kernel, B1Spline) else 4 * n * n for kernel in kernels)
-    what = f"{len(kernels)} Gram matrices of {n:,} positions"
+    size = sum(int(8 * n * n * kernel.share) if isinstance(kernel, B1Spline) else 4 * n * n for kernel in of)
+    what = f"{len(of)} Gram matrices of {n:,} positions"
     log.info("%s: about %.2f GiB", what, size / 2**30)
     try:
         check_fits(size, what)
@@ -180,6 +188,13 @@ def checked_gram(gram: Gram, what: str, kernel: Kernel) -> Gram:
     found = (gram + sparse.diags_array(np.full(gram.shape[0], added))).tocsr()
     found.sort_indices()
     return found
+
+
+def is_definite(kernel: Kernel) -> bool:
+    """Whether the kernel is known to be positive semidefinite."""
+    if isinstance(kernel, Mean):
+        return all(is_definite(one) for one in kernel.kernels)
+    return type(kernel) in set(kernels().values()) - {B1Spline, Precomputed}
 
 
 def _may_lack(kernel: Kernel) -> bool:

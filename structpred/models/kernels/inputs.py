@@ -115,13 +115,15 @@ class KernelInput(SupportInput):
     """Another input whose rows go through a kernel. Feature j of a position x is coordinate j of phi(x) = L^-1 k(support, x).
 
     <phi(x), phi(x')> = k(x, x') for x, x' of the training set. `gram.py` says how the support and L are found.
+    n_components: how many features to keep, or which share of the trace; None: all.
     """
 
     #: of a precomputed kernel, the values of the support among each other
     _gram: Any = None
 
-    def __init__(self, inner: Input, kernel: Kernel) -> None:
+    def __init__(self, inner: Input, kernel: Kernel, n_components: float | None = None) -> None:
         super().__init__(inner, [kernel])
+        self.n_components = n_components
         self._triangle: Floats | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -143,6 +145,7 @@ class KernelInput(SupportInput):
         gram = rows.toarray() if given else kernel(rows[first], rows[first])
         what = f"the matrix of kernel {name_of(kernel)} over the training positions"
         factor = factorise(gram, what, ROUNDED if given else EXACT)
+        factor = factor if self.n_components is None else factor.cut(self.n_components)
         pivots = first[factor.pivots]
         self._gram = rows[pivots][:, pivots].toarray() if given else None
         self._keep(where(data.offsets, pivots), pivots if given else rows[pivots])
