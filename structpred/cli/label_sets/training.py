@@ -4,8 +4,11 @@ import logging
 import math
 import os
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from structpred.cli.kinds.label_sets import Options
 from structpred.cli.training import Training, tell_read
@@ -86,6 +89,14 @@ class Run(Training[Options]):
                 n_labels,
             )
         return 0 if edges == "none" else edges
+
+    def grid(self) -> Mapping[str, Sequence[Any]]:
+        """C and the scale of features; along a hierarchy what outputs have to be, else the pairs of labels."""
+        self.read()
+        dense = self.data.X.nnz > 0.5 * np.prod(self.data.X.shape)
+        usual = "complete" if len(self.data.label_names) <= ENUMERATED else "tree"
+        own = {"edges": ("none", usual)} if self.data.hierarchy is None else {"require": ("auto", "none")}
+        return {**own, "scale": (None, "standard" if dense else "maxabs"), "C": (0.001, 0.01, 0.1, 1.0, 10.0)}
 
     def estimator(self, common: dict[str, Any]) -> Model:
         """The classifier, by whether the labels have a hierarchy."""
