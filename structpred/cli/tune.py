@@ -194,8 +194,7 @@ def _search(asked: Asked) -> "tuple[Search, KindWork]":
     from structpred.tuning.halving import grid_of, rungs
     from structpred.tuning.search import Search
 
-    values, grid, cv = asked.values, asked.grid, asked.cv
-    given = asked.kind.training(values)
+    values, cv, given = asked.values, asked.cv, asked.kind.training(asked.values)
     held_out = given.holds_out()
     refuse_conflicts(
         {
@@ -203,18 +202,19 @@ def _search(asked: Asked) -> "tuple[Search, KindWork]":
             "files must be named: the data are read several times": "-" in (values["data"], values["dev"]),
         }
     )
-    if not grid:
+    if asked.grid:
+        settings = grid_of(asked.grid)
+    else:
         check_usage(given)
-        grid = {name: tuple(several) for name, several in given.grid().items() if name in asked.free}
-        if grid and not held_out:
-            cv = cv or 3
+        usual = [{name: value for name, value in one.items() if name in asked.free} for one in given.grid()]
+        settings = [one for i, one in enumerate(usual) if one not in usual[:i]]
+        cv = cv if held_out or not settings else cv or 3
     refuse_conflicts(
         {
-            "nothing to choose from: give an option several values, such as --C 0.1 0.3 1": not grid,
+            "nothing to choose from: give an option several values, such as --C 0.1 0.3 1": len(settings) < 2,
             "held-out data are needed: --dev FILE, or --cv K for K folds": not held_out and cv is None,
         }
     )
-    settings = grid_of(grid)
     passes = max(resolved_passes({**values, **setting}, asked.kind.defaults) for setting in settings)
     steps = rungs(len(settings), passes, asked.min_passes if asked.grid else min(passes, max(asked.min_passes, 10)), asked.eta)
     runs = [asked.kind.training({**values, **setting}) for setting in settings]

@@ -4,11 +4,8 @@ import logging
 import math
 import os
 import time
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from structpred.cli.kinds.label_sets import Options
 from structpred.cli.training import Training, tell_read
@@ -17,6 +14,7 @@ from structpred.io.multilabel.by_format import Reading, Source, label_format, re
 from structpred.io.multilabel.data import MultiLabelData, ordered_labels
 from structpred.models.fields.label_graphs import ENUMERATED
 from structpred.models.fields.multilabel import HierarchicalMultiLabel, MultiLabelMRF
+from structpred.tuning.halving import grid_of
 
 if TYPE_CHECKING:
     from structpred.distributed import Shards
@@ -90,13 +88,17 @@ class Run(Training[Options]):
             )
         return 0 if edges == "none" else edges
 
-    def grid(self) -> Mapping[str, Sequence[Any]]:
-        """C and the scale of features; along a hierarchy what outputs have to be, else the pairs of labels."""
+    def grid(self) -> list[dict[str, Any]]:
+        """C, and pairs of labels, or along a hierarchy what sets are; up to 3,000 rows a kernel, where one can be had; dense
+        features are standardised."""
         self.read()
-        dense = self.data.X.nnz > 0.5 * np.prod(self.data.X.shape)
+        n, d = self.data.X.shape
         usual = "complete" if len(self.data.label_names) <= ENUMERATED else "tree"
-        own = {"edges": ("none", usual)} if self.data.hierarchy is None else {"require": ("auto", "none")}
-        return {**own, "scale": (None, "standard" if dense else "maxabs"), "C": (0.001, 0.01, 0.1, 1.0, 10.0)}
+        own: dict[str, tuple[Any, ...]] = {"scale": ("standard" if self.data.X.nnz > 0.5 * n * d else None,)}
+        own |= {"edges": ("none", usual)} if self.data.hierarchy is None else {"require": ("auto", "none")}
+        kernels = {None: ("scale",), "rbf": (0.3 / d, 1.0 / d, 3.0 / d)} if n <= 3000 else {None: ("scale",)}
+        kinds = [{"kernel": (kernel,), "gamma": widths, **own} for kernel, widths in kernels.items()]
+        return [one for kind in kinds for one in grid_of({**kind, "C": (0.001, 0.01, 0.1, 1.0, 10.0)})]
 
     def estimator(self, common: dict[str, Any]) -> Model:
         """The classifier, by whether the labels have a hierarchy."""
