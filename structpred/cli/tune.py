@@ -75,10 +75,7 @@ class TuneCommand(click.Command):
 
 
 class Asked(NamedTuple):
-    """What is particular to `tune`. kind: what is tuned. train: `structpred train KIND`. values: of its options.
-
-    free: the options that may vary and were not given. write: the file for the best, trained again; None: for none.
-    """
+    """What is particular to `tune`. kind: what is tuned. train: `structpred train KIND`. values: of its options; free: unset."""
 
     kind: Kind
     train: click.Command
@@ -153,8 +150,8 @@ def _asked(kind: Kind, train: click.Command, values: dict[str, Any]) -> Asked:
     single = {name: next(iter(value), None) if name in several else value for name, value in values.items()}
     single |= {name: value for name, value in SET.items() if name in known} | {"output": own["write"] or SET["output"]}
     grid = {name: value for name, value in several.items() if len(value) > 1}
-    source = click.get_current_context().get_parameter_source
-    free = [name for name in varied if source(name) is ParameterSource.DEFAULT]
+    stated = click.get_current_context().get_parameter_source
+    free = [name for name in varied if stated(name) is ParameterSource.DEFAULT]
     return Asked(kind, train, dict(kind.completed(single)), grid, **own, free=free)
 
 
@@ -194,25 +191,20 @@ def _search(asked: Asked) -> "tuple[Search, KindWork]":
     from structpred.tuning.halving import grid_of, rungs
     from structpred.tuning.search import Search
 
-    values, cv, given = asked.values, asked.cv, asked.kind.training(asked.values)
-    held_out = given.holds_out()
-    refuse_conflicts(
-        {
-            "--cv K cannot be combined with held-out data": held_out and cv is not None,
-            "files must be named: the data are read several times": "-" in (values["data"], values["dev"]),
-        }
-    )
-    if asked.grid:
-        settings = grid_of(asked.grid)
-    else:
+    values, given = asked.values, asked.kind.training(asked.values)
+    held_out, named = given.holds_out(), "-" not in (values["data"], values["dev"])
+    cv = asked.cv or (None if asked.grid or held_out else 3)
+    settings = grid_of(asked.grid) if asked.grid else []
+    if named and not asked.grid:
         check_usage(given)
         usual = [{name: value for name, value in one.items() if name in asked.free} for one in given.grid()]
         settings = [one for i, one in enumerate(usual) if one not in usual[:i]]
-        cv = cv if held_out or not settings else cv or 3
     refuse_conflicts(
         {
+            "files must be named: the data are read several times": not named,
             "nothing to choose from: give an option several values, such as --C 0.1 0.3 1": len(settings) < 2,
             "held-out data are needed: --dev FILE, or --cv K for K folds": not held_out and cv is None,
+            "--cv K cannot be combined with held-out data": held_out and cv is not None,
         }
     )
     passes = max(resolved_passes({**values, **setting}, asked.kind.defaults) for setting in settings)

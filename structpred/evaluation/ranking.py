@@ -56,15 +56,10 @@ def break_even_point(positive: npt.ArrayLike, scores: npt.ArrayLike) -> float:
 
 
 def average_precision(positive: npt.ArrayLike, scores: npt.ArrayLike) -> float:
-    """The area under the precision-recall curve: the sum over distinct scores, from the largest, of precision x gain in recall.
+    """The area under the precision-recall curve, as in scikit-learn: the sum over scores of precision times gain in recall.
 
-    That is scikit-learn's `average_precision_score`, without interpolation; Clus interpolates between the points (Davis and
-    Goadrich 2006), which matters where scores are tied. Over all entries of all labels at once it is AU(PRC) (Vens et al. 2008).
+    Of the entries of all labels at once it is AU(PRC) (Vens et al. 2008); Clus interpolates besides. Errors: as `roc_area`.
 
-    Parameters, errors: as `roc_area`.
-
-    Examples
-    --------
     >>> average_precision([True, False, True, False], [0.9, 0.5, 0.5, 0.1])
     0.8333333333333333
     """

@@ -89,8 +89,7 @@ class Run(Training[Options]):
         return 0 if edges == "none" else edges
 
     def grid(self) -> list[dict[str, Any]]:
-        """C, and pairs of labels, or along a hierarchy what sets are; up to 3,000 rows a kernel, where one can be had; dense
-        features are standardised."""
+        """C, and edges or what sets are; a kernel, where one can be had, up to 3,000 rows; dense features are standardised."""
         self.read()
         n, d = self.data.X.shape
         usual = "complete" if len(self.data.label_names) <= ENUMERATED else "tree"
@@ -103,7 +102,7 @@ class Run(Training[Options]):
     def estimator(self, common: dict[str, Any]) -> Model:
         """The classifier, by whether the labels have a hierarchy."""
         options, data = self.options, self.data
-        common = {**common, "bias": options.bias, "scale": options.scale}
+        common = {**common, "bias": options.bias, "scale": options.scale, "threshold": options.threshold}
         if data.hierarchy is not None:
             require = None if options.require == "none" else options.require
             return HierarchicalMultiLabel(

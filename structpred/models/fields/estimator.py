@@ -195,6 +195,8 @@ class LabelSharding(FieldSharding):
     def read(self, model: Any, X: Any, y: Any, *, whole: bool) -> Examples:
         """The rows."""
         rows, known = as_rows(X), isinstance(X, MultiLabelData)
+        if model.threshold is not None and not (model.threshold == "f1" and whole and model.bias):
+            raise ParameterError(f"threshold: expected None, or 'f1' without shards and with a bias, got {model.threshold!r}")
         if not rows.shape[0]:
             raise DataError("X: expected at least one sample, got none")
         y, listed = named_rows(y, self._known(model))
