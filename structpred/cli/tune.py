@@ -148,7 +148,7 @@ def _asked(kind: Kind, train: click.Command, values: dict[str, Any]) -> Asked:
     varied = [name for name in known if name not in (*SET, *SHARED, *kind.one_value)]
     several = {name: values[name] for name in varied if isinstance(values[name], tuple)}
     single = {name: next(iter(value), None) if name in several else value for name, value in values.items()}
-    single |= {name: value for name, value in SET.items() if name in known} | {"output": own["write"] or SET["output"]}
+    single |= {name: value for name, value in SET.items() if name in known}
     grid = {name: value for name, value in several.items() if len(value) > 1}
     stated = click.get_current_context().get_parameter_source
     free = [name for name in varied if stated(name) is ParameterSource.DEFAULT]
@@ -223,8 +223,8 @@ def _search(asked: Asked) -> "tuple[Search, KindWork]":
 
 def _command(asked: Asked, found: "Tuned", session: Session) -> str:
     """The command line that trains the best setting."""
-    passes = found.best.best_pass
-    values: Mapping[str, Any] = {**asked.values, **found.best.setting, "max_iter": passes}
+    passes, to = found.best.best_pass, asked.write or asked.values["output"]
+    values: Mapping[str, Any] = {**asked.values, **found.best.setting, "max_iter": passes, "output": to}
     kind = [part for pair in zip(session.arguments, session.arguments[1:], strict=False) if pair[0] == "--kind" for part in pair]
     stated = ("output", "max_iter", *found.best.setting)  # whatever the defaults are
     words = ["structpred", *kind, "train", asked.kind.name, values["data"]]

@@ -47,8 +47,7 @@ class MultiLabelScores(Shown):
     accuracy: the mean over examples of |both| / |either| (Jaccard), 1 where both are empty. label_loss: the share of wrong
     entries (Hamming). subset_accuracy: the share of examples with all labels right. micro_precision, micro_recall, micro_f1:
     over all entries. macro_f1: the mean of the labels' F1, 0 for labels that neither side has. example_f1: the mean of the
-    examples' F1, 1 where both are empty. labels: each label by itself. au_prc: AU(PRC), the `average_precision` over all entries;
-    None without scores, and where all entries are alike.
+    examples' F1, 1 where both are empty. labels: each label by itself. au_prc: AU(PRC), `average_precision` over all entries, or None.
     """
 
     n: int
@@ -89,7 +88,7 @@ class MultiLabelScores(Shown):
 def evaluate_multilabel(
     gold: Any, predicted: Any, label_names: Sequence[str] | None = None, *, scores: npt.ArrayLike | None = None
 ) -> MultiLabelScores:
-    """Compare rows of 0 and 1 (or MultiLabelData as gold) with predicted ones; scores: of `predict_scores`, for `au_prc`.
+    """Compare rows of 0 and 1 (or MultiLabelData as gold) with predicted ones; with scores, as of `predict_scores`, AU(PRC), too.
 
     Raises DataError for other values, no examples, and shapes that do not match.
 
