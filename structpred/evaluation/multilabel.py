@@ -47,7 +47,7 @@ class MultiLabelScores(Shown):
     accuracy: the mean over examples of |both| / |either| (Jaccard), 1 where both are empty. label_loss: the share of wrong
     entries (Hamming). subset_accuracy: the share of examples with all labels right. micro_precision, micro_recall, micro_f1:
     over all entries. macro_f1: the mean of the labels' F1, 0 for labels that neither side has. example_f1: the mean of the
-    examples' F1, 1 where both are empty. labels: each label by itself. au_prc: AU(PRC), `average_precision` over all entries, or None.
+    examples' F1, 1 where both are empty. labels: each by itself. au_prc: AU(PRC), `average_precision` of all entries, or None.
     """
 
     n: int
