@@ -102,9 +102,8 @@ def tune_command(kind: Kind) -> click.Command:
         f"Choose settings of {kind.plural} on held-out data (--dev) or folds (--cv), by successive halving.\n\n\b\n"
         f"structpred tune {kind.name} --train TRAIN --dev DEV --C 0.03 0.1 0.3 1 3 --trainer sgd bcfw --jobs 2 --resume RUN\n\n"
         "Options take several values; every combination is a setting. All settings get few passes; the best third continues to "
-        "three times as many, and so on up to --max-iter. The number of --jobs has no part in the result. Printed are all "
-        "settings and the command that trains the best one; -o runs it. `structpred tune multilabel TRAIN -o MODEL` has its own "
-        f"grid, without the options given, on 3 folds. Other options are those of `structpred train {kind.name}`."
+        "three times as many, and so on up to --max-iter. Printed are all settings and the command that trains the best; -o runs "
+        f"it. `tune multilabel TRAIN` has its own grid, on 3 folds. Other options are those of `structpred train {kind.name}`."
     )
     params = [_varied(kind, param) for param in base.params if param.name not in SET]
     return TuneCommand(kind.name, callback=run, params=[*params[:1], *_own_options(), *params[1:]], help=page,
@@ -118,7 +117,7 @@ def _own_options() -> list[click.Parameter]:
                      help="Drop nothing before N passes; as many as --max-iter: the full grid."),
         click.Option(["--eta"], type=click.IntRange(2), default=3, show_default=True, metavar="N", help="One in N continues."),
         click.Option(["--jobs"], type=click.IntRange(-1), default=1, show_default=True, metavar="N",
-                     help="Processes; -1: all processors."),
+                     help="Processes; -1: all processors. The result is the same for any number."),
         click.Option(["--resume", "state"], metavar="FOLDER",
                      help="Keep the state there, and continue from what an interrupted search left there."),
         click.Option(["-o", "--output", "write"], metavar="MODEL", help="Then train the best on all of TRAIN, and write it."),
@@ -150,8 +149,7 @@ def _asked(kind: Kind, train: click.Command, values: dict[str, Any]) -> Asked:
     single = {name: next(iter(value), None) if name in several else value for name, value in values.items()}
     single |= {name: value for name, value in SET.items() if name in known}
     grid = {name: value for name, value in several.items() if len(value) > 1}
-    stated = click.get_current_context().get_parameter_source
-    free = [name for name in varied if stated(name) is ParameterSource.DEFAULT]
+    free = [name for name in varied if click.get_current_context().get_parameter_source(name) is ParameterSource.DEFAULT]
     return Asked(kind, train, dict(kind.completed(single)), grid, **own, free=free)
 
 

@@ -93,11 +93,10 @@ class Run(Training[Options]):
         self.read()
         n, d = self.data.X.shape
         usual = "complete" if len(self.data.label_names) <= ENUMERATED else "tree"
-        own: dict[str, tuple[Any, ...]] = {"scale": ("standard" if self.data.X.nnz > 0.5 * n * d else None,)}
-        own |= {"edges": ("none", usual)} if self.data.hierarchy is None else {"require": ("auto", "none")}
+        own: Any = {"edges": ("none", usual)} if self.data.hierarchy is None else {"require": ("auto", "none")}
+        own |= {"scale": ("standard" if self.data.X.nnz > 0.5 * n * d else None,), "C": (0.001, 0.01, 0.1, 1.0, 10.0)}
         kernels = {None: ("scale",), "rbf": (0.3 / d, 1.0 / d, 3.0 / d)} if n <= 3000 else {None: ("scale",)}
-        kinds = [{"kernel": (kernel,), "gamma": widths, **own} for kernel, widths in kernels.items()]
-        return [one for kind in kinds for one in grid_of({**kind, "C": (0.001, 0.01, 0.1, 1.0, 10.0)})]
+        return [one for kernel, gamma in kernels.items() for one in grid_of({"kernel": (kernel,), "gamma": gamma, **own})]
 
     def estimator(self, common: dict[str, Any]) -> Model:
         """The classifier, by whether the labels have a hierarchy."""

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from structpred.core.types import Floats, Integers
+from structpred.io.multilabel.data import MultiLabelData, label_table
 from structpred.models.base import seed_of
 
 
@@ -36,11 +37,13 @@ def lower_scores(model: Any, X: Any, y: Any, sample_weight: Any) -> None:
 
     data, field = model._sharding.read(model, X, y, whole=True), model._field
     fold, scores = np.random.default_rng(seed_of(model.random_state)).permutation(len(data.Y)) % 3, np.zeros(data.Y.shape)
+    names = field.feature_names or [str(k) for k in range(field.n_features)]
+    whole = MultiLabelData(data.rows, label_table(data.Y), field.names, names, data.hierarchy)
     settings = {"threshold": None, "checkpoint": None, "resume": False, "callbacks": None, "patience": None, "verbose": 0}
-    settings |= {} if data.hierarchy is None else {"hierarchy": data.hierarchy, "require": model.require_}
+    settings |= {} if data.hierarchy is None else {"require": model.require_}
     for kept in (fold != k for k in range(3)):
         weight = None if sample_weight is None else np.asarray(sample_weight)[kept]
-        part = clone(model).set_params(**settings).fit(data.rows[kept], data.Y[kept], sample_weight=weight)
+        part = clone(model).set_params(**settings).fit(whole.take(kept), sample_weight=weight)
         scores[~kept] = part.predict_scores(data.rows[~kept])
     thresholds, n = f1_thresholds(data.Y, scores), field.n_labels
     thresholds[np.abs(thresholds) > 1e29] = 0.0  # of labels that all outputs have
