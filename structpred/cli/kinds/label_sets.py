@@ -57,9 +57,7 @@ class Options(TrainingOptions):
         "--scale", type=Choice(("standard", "maxabs")),
         help="Scale each feature: to mean 0 and variance 1, or to the largest absolute value 1 (zeros stay zeros).",
     )  # fmt: skip
-    threshold: str | None = option(
-        "--threshold", type=Choice(("f1",)), help="Lower the labels' scores by what gives the best micro F1 on three folds."
-    )
+    threshold: str | None = option("--threshold", type=Choice(("f1",)), help="Of labels: the best for micro F1 on three folds.")
 
 
 class LabelSets(Room):

@@ -91,11 +91,12 @@ class Run(Training[Options]):
     def grid(self) -> list[dict[str, Any]]:
         """C, and edges or what sets are; a kernel, where one can be had, up to 3,000 rows; dense features are standardised."""
         self.read()
-        n, d = self.data.X.shape
+        X, (n, d) = self.data.X, self.data.X.shape
+        scale, width = ("standard", 1.0 / d) if X.nnz > 0.5 * n * d else (None, n / (X.data @ X.data))  # 1 / mean |x|^2
         usual = "complete" if len(self.data.label_names) <= ENUMERATED else "tree"
         own: Any = {"edges": ("none", usual)} if self.data.hierarchy is None else {"require": ("auto", "none")}
-        own |= {"scale": ("standard" if self.data.X.nnz > 0.5 * n * d else None,), "C": (0.001, 0.01, 0.1, 1.0, 10.0)}
-        kernels = {None: ("scale",), "rbf": (0.3 / d, 1.0 / d, 3.0 / d)} if n <= 3000 else {None: ("scale",)}
+        own |= {"scale": (scale,), "C": (0.001, 0.01, 0.1, 1.0, 10.0)}
+        kernels = {None: ("scale",), "rbf": (0.3 * width, width, 3.0 * width)} if n <= 3000 else {None: ("scale",)}
         return [one for kernel, gamma in kernels.items() for one in grid_of({"kernel": (kernel,), "gamma": gamma, **own})]
 
     def estimator(self, common: dict[str, Any]) -> Model:
