@@ -95,9 +95,10 @@ class Run(Training[Options]):
         scale, width = ("standard", 1.0 / d) if X.nnz > 0.5 * n * d else (None, n / (X.data @ X.data))  # 1 / mean |x|^2
         usual = "complete" if len(self.data.label_names) <= ENUMERATED else "tree"
         own: Any = {"edges": ("none", usual)} if self.data.hierarchy is None else {"require": ("auto", "none")}
-        own |= {"scale": (scale,), "C": (0.001, 0.01, 0.1, 1.0, 10.0)}
-        kernels = {None: ("scale",), "rbf": (0.3 * width, width, 3.0 * width)} if n <= 3000 else {None: ("scale",)}
-        return [one for kernel, gamma in kernels.items() for one in grid_of({"kernel": (kernel,), "gamma": gamma, **own})]
+        own["scale"] = (scale,)
+        kinds = [(None, ("scale",), (0.001, 0.01, 0.1, 1.0, 10.0)), ("rbf", (0.3 * width, width, 3.0 * width), (0.1, 1.0, 10.0))]
+        grids = [{"kernel": (kernel,), "gamma": gamma, **own, "C": C} for kernel, gamma, C in kinds[: 1 + (n <= 3000)]]
+        return [one for grid in grids for one in grid_of(grid)]
 
     def estimator(self, common: dict[str, Any]) -> Model:
         """The classifier, by whether the labels have a hierarchy."""
