@@ -142,6 +142,10 @@ class Training(ABC, Generic[Options]):
     def prepare(self) -> None:
         """After all of these: do once what every `fit` would do again, where several models are trained on the same data."""
 
+    def grid(self) -> list[dict[str, Any]]:
+        """What `structpred tune` tries where it is not told: values of options by name. Reads the data, if there is anything."""
+        return []
+
     def checkpoints(self) -> list[Path]:
         """The files in which the state of the run is kept."""
         return [self.options.checkpoint_path]

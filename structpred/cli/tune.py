@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
+from click.core import ParameterSource
 
 from structpred.cli.kinds.kind import Kind
 from structpred.cli.model_command import kinds_of
@@ -48,7 +49,8 @@ class TuneCommand(click.Command):
     """A command whose options take several values, one after the other: --C 0.1 0.3 1."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Join the values of each option; there are no arguments besides."""
+        """Join the values of each option; there are no arguments besides TRAIN, if it stands first."""
+        args = ["--train", *args] if args and not args[0].startswith("-") else args
         return super().parse_args(ctx, self._joined(ctx, args))
 
     def _joined(self, ctx: click.Context, args: Sequence[str]) -> list[str]:
@@ -73,7 +75,7 @@ class TuneCommand(click.Command):
 
 
 class Asked(NamedTuple):
-    """What is particular to `tune`. kind: what is tuned. train: `structpred train KIND`. values: of its options."""
+    """What is particular to `tune`. kind: what is tuned. train: `structpred train KIND`. values: of its options; free: unset."""
 
     kind: Kind
     train: click.Command
@@ -84,6 +86,8 @@ class Asked(NamedTuple):
     eta: int
     jobs: int
     state: str | None
+    write: str | None
+    free: Sequence[str]
 
 
 def tune_command(kind: Kind) -> click.Command:
@@ -98,8 +102,8 @@ def tune_command(kind: Kind) -> click.Command:
         f"Choose settings of {kind.plural} on held-out data (--dev) or folds (--cv), by successive halving.\n\n\b\n"
         f"structpred tune {kind.name} --train TRAIN --dev DEV --C 0.03 0.1 0.3 1 3 --trainer sgd bcfw --jobs 2 --resume RUN\n\n"
         "Options take several values; every combination is a setting. All settings get few passes; the best third continues to "
-        "three times as many, and so on up to --max-iter. The number of --jobs has no part in the result. Printed are all "
-        f"settings and the command that trains the best one. Other options are those of `structpred train {kind.name}`."
+        "three times as many, and so on up to --max-iter. Printed are all settings and the command that trains the best; -o runs "
+        f"it. `tune multilabel TRAIN` has its own grid, on 3 folds. Other options are those of `structpred train {kind.name}`."
     )
     params = [_varied(kind, param) for param in base.params if param.name not in SET]
     return TuneCommand(kind.name, callback=run, params=[*params[:1], *_own_options(), *params[1:]], help=page,
@@ -113,9 +117,10 @@ def _own_options() -> list[click.Parameter]:
                      help="Drop nothing before N passes; as many as --max-iter: the full grid."),
         click.Option(["--eta"], type=click.IntRange(2), default=3, show_default=True, metavar="N", help="One in N continues."),
         click.Option(["--jobs"], type=click.IntRange(-1), default=1, show_default=True, metavar="N",
-                     help="Processes; -1: all processors."),
+                     help="Processes; -1: all processors. The result is the same for any number."),
         click.Option(["--resume", "state"], metavar="FOLDER",
                      help="Keep the state there, and continue from what an interrupted search left there."),
+        click.Option(["-o", "--output", "write"], metavar="MODEL", help="Then train the best on all of TRAIN, and write it."),
         click.Option(["--picture"], metavar="FILE", help="Draw a curve per setting over the passes: a .png or .svg."),
         click.Option(["--json", "as_json"], is_flag=True, help="All settings as one JSON object."),
     ]  # fmt: skip
@@ -137,23 +142,26 @@ def _varied(kind: Kind, param: click.Parameter) -> click.Parameter:
 
 
 def _asked(kind: Kind, train: click.Command, values: dict[str, Any]) -> Asked:
-    own = {name: values.pop(name) for name in ("cv", "min_passes", "eta", "jobs", "state")}
+    own = {name: values.pop(name) for name in ("cv", "min_passes", "eta", "jobs", "state", "write")}
     known = [str(param.name) for param in train.params if param.expose_value]
     varied = [name for name in known if name not in (*SET, *SHARED, *kind.one_value)]
     several = {name: values[name] for name in varied if isinstance(values[name], tuple)}
     single = {name: next(iter(value), None) if name in several else value for name, value in values.items()}
     single |= {name: value for name, value in SET.items() if name in known}
     grid = {name: value for name, value in several.items() if len(value) > 1}
-    return Asked(kind, train, dict(kind.completed(single)), grid, **own)
+    free = [name for name in varied if click.get_current_context().get_parameter_source(name) is ParameterSource.DEFAULT]
+    return Asked(kind, train, dict(kind.completed(single)), grid, **own, free=free)
 
 
 def run_tuning(asked: Asked, session: Session, picture: str | None, as_json: bool) -> None:
     """Run the command. Raises our errors, or Stop where it is interrupted."""
-    from structpred.cli.files import check_picture
+    from structpred.cli.files import check_output, check_picture
     from structpred.report.curves import halving_curves
 
     search, work = _search(asked)
     check_picture(picture, "--picture", (asked.values["data"], asked.values["dev"]))
+    if asked.write is not None:
+        check_output(asked.write, "-o", (asked.values["data"], asked.values["dev"]))
     try:
         found = search.run(None if asked.state is None else Path(asked.state), asked.jobs)
     except KeyboardInterrupt:
@@ -170,6 +178,9 @@ def run_tuning(asked: Asked, session: Session, picture: str | None, as_json: boo
     else:
         named = "" if score == "score" else f"The score is {score}. "
         click.echo(f"{found.table()}\n\n{named}To train the best:\n  {command}")
+    if asked.write is not None:
+        words = shlex.split(command)
+        asked.train.main(words[words.index("train") + 2 :], "structpred train", standalone_mode=False, obj=session)
 
 
 def _search(asked: Asked) -> "tuple[Search, KindWork]":
@@ -178,19 +189,24 @@ def _search(asked: Asked) -> "tuple[Search, KindWork]":
     from structpred.tuning.halving import grid_of, rungs
     from structpred.tuning.search import Search
 
-    values = asked.values
-    held_out = asked.kind.training(values).holds_out()
+    values, given = asked.values, asked.kind.training(asked.values)
+    held_out, named = given.holds_out(), "-" not in (values["data"], values["dev"])
+    cv = asked.cv or (None if asked.grid or held_out else 3)
+    settings = grid_of(asked.grid) if asked.grid else []
+    if named and not asked.grid:
+        check_usage(given)
+        usual = [{name: value for name, value in one.items() if name in asked.free} for one in given.grid()]
+        settings = [one for i, one in enumerate(usual) if one not in usual[:i]]
     refuse_conflicts(
         {
-            "nothing to choose from: give an option several values, such as --C 0.1 0.3 1": not asked.grid,
-            "held-out data are needed: --dev FILE, or --cv K for K folds": not held_out and asked.cv is None,
-            "--cv K cannot be combined with held-out data": held_out and asked.cv is not None,
-            "files must be named: the data are read several times": "-" in (values["data"], values["dev"]),
+            "files must be named: the data are read several times": not named,
+            "nothing to choose from: give an option several values, such as --C 0.1 0.3 1": len(settings) < 2,
+            "held-out data are needed: --dev FILE, or --cv K for K folds": not held_out and cv is None,
+            "--cv K cannot be combined with held-out data": held_out and cv is not None,
         }
     )
-    settings = grid_of(asked.grid)
     passes = max(resolved_passes({**values, **setting}, asked.kind.defaults) for setting in settings)
-    steps = rungs(len(settings), passes, asked.min_passes, asked.eta)
+    steps = rungs(len(settings), passes, asked.min_passes if asked.grid else min(passes, max(asked.min_passes, 10)), asked.eta)
     runs = [asked.kind.training({**values, **setting}) for setting in settings]
     for training in runs:
         check_usage(training)
@@ -199,14 +215,14 @@ def _search(asked: Asked) -> "tuple[Search, KindWork]":
     # what is no file is the name of a template
     digests = [hashlib.sha256(Path(one).read_bytes()).hexdigest() if one and Path(one).is_file() else None for one in files]
     known = [repr(sorted(values.items(), key=lambda item: item[0])), digests, inputs]
-    work = KindWork(asked.kind, {**values, **asked.kind.in_tuning}, asked.cv)
-    return Search(work, settings, steps, asked.cv or 1, known), work
+    work = KindWork(asked.kind, {**values, **asked.kind.in_tuning}, cv)
+    return Search(work, settings, steps, cv or 1, known), work
 
 
 def _command(asked: Asked, found: "Tuned", session: Session) -> str:
     """The command line that trains the best setting."""
-    passes = found.best.best_pass
-    values: Mapping[str, Any] = {**asked.values, **found.best.setting, "max_iter": passes}
+    passes, to = found.best.best_pass, asked.write or asked.values["output"]
+    values: Mapping[str, Any] = {**asked.values, **found.best.setting, "max_iter": passes, "output": to}
     kind = [part for pair in zip(session.arguments, session.arguments[1:], strict=False) if pair[0] == "--kind" for part in pair]
     stated = ("output", "max_iter", *found.best.setting)  # whatever the defaults are
     words = ["structpred", *kind, "train", asked.kind.name, values["data"]]

@@ -23,7 +23,7 @@ from structpred.evaluation.multilabel import (
     evaluate_multilabel,
 )
 from structpred.evaluation.parsing import ParsingScores, evaluate_treebanks, evaluate_trees
-from structpred.evaluation.ranking import break_even_point, roc_area
+from structpred.evaluation.ranking import average_precision, break_even_point, roc_area
 from structpred.evaluation.regret import evaluate_regret, tie_regrets
 from structpred.evaluation.summary import (
     Confusion,
@@ -43,8 +43,8 @@ __all__ = [
     "CONLL07", "CONLL07_WITHOUT_PUNCTUATION", "CONLLX", "UD", "Calibration", "ChunkCounts", "Comparison", "Confusion",
     "ConfusionMatrix", "Cooccurrence", "Evaluation", "Finding", "HierarchyScores", "Interval", "LabelPair",
     "LabelScore", "LearningCurve", "MultiLabelScores", "ParsingRules", "ParsingScores", "TreebankValidation",
-    "Validation", "bootstrap_interval", "break_even_point", "calibration", "chunk_counts", "compare_parsers", "compare_systems",
-    "confusion_matrix", "cooccurrence", "cross_val_predict", "evaluate_hierarchy", "evaluate_multilabel",
+    "Validation", "average_precision", "bootstrap_interval", "break_even_point", "calibration", "chunk_counts", "compare_parsers",
+    "compare_systems", "confusion_matrix", "cooccurrence", "cross_val_predict", "evaluate_hierarchy", "evaluate_multilabel",
     "evaluate_regret", "evaluate_sequences", "evaluate_treebanks", "evaluate_trees", "get_scorer", "learning_curve",
     "make_sequence_scorer", "most_confused", "parsing_interval", "roc_area", "select_sequences", "sequence_accuracy",
     "tie_regrets", "token_accuracy", "validate", "validate_trees",

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from structpred.core.types import Integers
 from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import DataError
+from structpred.evaluation.ranking import average_precision
 from structpred.io.multilabel.data import MultiLabelData
 from structpred.models.fields.label_field import as_indicator, example_accuracy
 from structpred.text.markup import Shown, scrolling, table
@@ -46,7 +47,7 @@ class MultiLabelScores(Shown):
     accuracy: the mean over examples of |both| / |either| (Jaccard), 1 where both are empty. label_loss: the share of wrong
     entries (Hamming). subset_accuracy: the share of examples with all labels right. micro_precision, micro_recall, micro_f1:
     over all entries. macro_f1: the mean of the labels' F1, 0 for labels that neither side has. example_f1: the mean of the
-    examples' F1, 1 where both are empty. labels: each label by itself.
+    examples' F1, 1 where both are empty. labels: each by itself. au_prc: AU(PRC), `average_precision` of all entries, or None.
     """
 
     n: int
@@ -59,6 +60,7 @@ class MultiLabelScores(Shown):
     macro_f1: float
     example_f1: float
     labels: tuple[LabelScore, ...]
+    au_prc: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """All numbers, for JSON."""
@@ -83,8 +85,10 @@ class MultiLabelScores(Shown):
         return "\n".join(lines)
 
 
-def evaluate_multilabel(gold: Any, predicted: Any, label_names: Sequence[str] | None = None) -> MultiLabelScores:
-    """Compare rows of 0 and 1 (or MultiLabelData as gold) with predicted ones.
+def evaluate_multilabel(
+    gold: Any, predicted: Any, label_names: Sequence[str] | None = None, *, scores: npt.ArrayLike | None = None
+) -> MultiLabelScores:
+    """Compare rows of 0 and 1 (or MultiLabelData as gold) with predicted ones; with scores, as of `predict_scores`, AU(PRC), too.
 
     Raises DataError for other values, no examples, and shapes that do not match.
 
@@ -98,6 +102,9 @@ def evaluate_multilabel(gold: Any, predicted: Any, label_names: Sequence[str] | 
     labels = tuple(LabelScore(*row) for row in zip(names, *columns, strict=True))
     whole = LabelScore("", int(support.sum()), int(said.sum()), int(both.sum()))
     sizes = truth.sum(axis=1) + guess.sum(axis=1)
+    if scores is not None and np.shape(scores) != truth.shape:
+        raise DataError(f"scores: expected an array of shape {truth.shape}, a score for each entry, got {np.shape(scores)}")
+    ranked = scores is not None and 0 < whole.support < truth.size
     example_f1 = np.where(sizes == 0, 1.0, 2 * (truth & guess).sum(axis=1) / np.maximum(sizes, 1))
     return MultiLabelScores(
         n=len(truth),
@@ -110,6 +117,7 @@ def evaluate_multilabel(gold: Any, predicted: Any, label_names: Sequence[str] | 
         macro_f1=float(np.mean([one.f1 for one in labels])),
         example_f1=float(example_f1.mean()),
         labels=labels,
+        au_prc=average_precision(truth.ravel() == 1, np.ravel(scores)) if ranked else None,  # type: ignore[arg-type]
     )
 
 

@@ -112,10 +112,12 @@ def test_evaluate_tells_each_label(here: Here, labelled: Path, tmp_path: Path) -
     """The table has the scores of all labels, and with --per-type a line per label; of a hierarchical model those along it."""
     code, out, _ = here("evaluate", str(labelled / "m.spz"), str(labelled / "weather-test.arff"), "--per-type", cwd=tmp_path)
     assert code == 0
-    for name in ("accuracy (Jaccard)", "label loss (Hamming)", "whole sets right", "micro F1", "macro F1", *LABELS):
+    figures = ("accuracy (Jaccard)", "label loss (Hamming)", "whole sets right", "micro F1", "macro F1", "AU(PRC), micro")
+    for name in (*figures, *LABELS):
         assert any(line.startswith(name) for line in out.splitlines())
     train, test = (str(labelled / f"tree-{part}.arff") for part in ("train", "test"))
-    assert here("train", "multilabel", train, "-o", "t.spz", "-q", cwd=tmp_path)[0] == 0
+    assert here("train", "multilabel", train, "--threshold", "f1", "-o", "t.spz", "-q", cwd=tmp_path)[0] == 0
+    assert HierarchicalMultiLabel.load(tmp_path / "t.spz").threshold == "f1"
     _, out, _ = here("evaluate", "t.spz", test, cwd=tmp_path)
     assert "H-loss of an example" in out
     assert "F1 at depth 1" in out

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from cli_helpers import PROGRAM, Shell, hear_interrupts
 
@@ -79,6 +80,32 @@ def test_every_kind_of_model_is_tuned(shell: Shell, treebanks: Path, labelled: P
     found = [json.loads(shell(*weather, "--cv", "2", *grid).stdout) for grid in grids]
     assert found[0]["command"].endswith("--tol 0.0")
     assert {trial["setting"]["edges"] for trial in found[1]["trials"]} == {"none", "tree"}
+
+
+def test_label_sets_are_tuned_in_one_line(shell: Shell, labelled: Path, tmp_path: Path) -> None:
+    """Without values there is a grid by the data, less what is given, on three folds; -o runs the command that is printed."""
+    weather, tree = (str(labelled / f"{name}-train.arff") for name in ("weather", "tree"))
+    done = shell("tune", "multilabel", weather, "--max-iter", "1", "--scale", "maxabs", "-o", "m.spz", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert len(found["trials"]) >= 10
+    assert "scale" not in found["best"]["setting"]
+    assert {trial["setting"]["edges"] for trial in found["trials"]} == {"none", "complete"}
+    assert all({"edges", "C"} <= set(trial["setting"]) and trial["passes"] == 1 for trial in found["trials"])
+    assert "pass 1, 30 of " in done.stderr
+    model, words = load_estimator(tmp_path / "m.spz", "MultiLabelMRF"), shlex.split(found["command"])
+    assert found["best"]["setting"]["C"] == model.C
+    assert words[:6] == ["structpred", "train", "multilabel", weather, "-o", "m.spz"]
+    again = shell(*[word.replace("m.spz", "again.spz") for word in words[1:]])
+    assert again.returncode == 0, again.stderr
+    np.testing.assert_array_equal(load_estimator(tmp_path / "again.spz", "MultiLabelMRF").coef_, model.coef_)
+    done = shell("tune", "multilabel", tree, "--max-iter", "1", "-C", "1", "--dev", str(labelled / "tree-test.arff"), "--json")
+    assert done.returncode == 0, done.stderr
+    trials = json.loads(done.stdout)["trials"]
+    assert {(trial["setting"]["require"], trial["setting"]["scale"]) for trial in trials} == {
+        ("auto", "standard"),
+        ("none", "standard"),
+    }
 
 
 @pytest.mark.parametrize(

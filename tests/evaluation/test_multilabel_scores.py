@@ -6,7 +6,14 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.metrics import accuracy_score, f1_score, hamming_loss, jaccard_score, precision_recall_fscore_support
+from sklearn.metrics import (
+    accuracy_score,
+    average_precision_score,
+    f1_score,
+    hamming_loss,
+    jaccard_score,
+    precision_recall_fscore_support,
+)
 
 from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import DataError
@@ -35,6 +42,28 @@ def test_scores_are_those_of_scikit_learn(seed: int, density: float) -> None:
     np.testing.assert_allclose(np.array(rows), np.array(wanted).T)
     micro = precision_recall_fscore_support(gold, guess, average="micro", zero_division=0)
     assert (found.micro_precision, found.micro_recall) == pytest.approx(micro[:2])
+
+
+def test_au_prc_pools_the_entries_of_all_labels() -> None:
+    """AU(PRC) is the area below the curve of all entries: by a walk down all thresholds, by scikit-learn, and once by hand."""
+    gold, scores = np.array([[1, 0, 1], [0, 1, 0]]), np.array([[3.0, 2.0, 1.0], [0.5, 2.0, -1.0]])
+    # 3: 1 of 1; 2: 2 of 3; 1: 3 of 4
+    assert evaluate_multilabel(gold, gold, scores=scores).au_prc == pytest.approx((1 / 1 + 2 / 3 + 3 / 4) / 3)
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        gold, scores = (rng.random((20, 5)) < 0.3).astype(int), rng.integers(0, 9, (20, 5)) / 3.0
+        area, recall = 0.0, 0.0
+        for threshold in sorted(set(scores.ravel().tolist()), reverse=True):
+            on = scores >= threshold
+            now = (gold & on).sum() / gold.sum()
+            area, recall = area + (now - recall) * (gold & on).sum() / on.sum(), now
+        found = evaluate_multilabel(gold, gold, scores=scores).au_prc
+        assert found == pytest.approx(area)
+        assert found == pytest.approx(average_precision_score(gold, scores, average="micro"))
+    assert evaluate_multilabel(gold, gold).au_prc is None
+    assert evaluate_multilabel(0 * gold, gold, scores=scores).au_prc is None
+    with pytest.raises(DataError, match="scores: expected an array of shape"):
+        evaluate_multilabel(gold, gold, scores=scores[:3])
 
 
 def test_names_text_and_json() -> None:

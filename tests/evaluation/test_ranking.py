@@ -4,10 +4,10 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from sklearn.metrics import precision_recall_curve, roc_auc_score
+from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score
 
 from structpred.errors import DataError
-from structpred.evaluation import break_even_point, roc_area
+from structpred.evaluation import average_precision, break_even_point, roc_area
 
 RNG = np.random.default_rng(5)
 
@@ -19,6 +19,16 @@ def test_the_area_equals_that_of_scikit_learn(n_values: int) -> None:
         truth, scores = RNG.random(40) < 0.3, RNG.integers(0, n_values, 40) / 7.0
         truth[:2] = True, False
         assert roc_area(truth, scores) == pytest.approx(roc_auc_score(truth, scores), abs=1e-12)
+
+
+@pytest.mark.parametrize("n_values", [3, 1000])
+def test_average_precision_equals_that_of_scikit_learn(n_values: int) -> None:
+    """With many ties and with hardly any; 1 where all positive samples come first."""
+    for _ in range(20):
+        truth, scores = RNG.random(40) < 0.3, RNG.integers(0, n_values, 40) / 7.0
+        truth[:2] = True, False
+        assert average_precision(truth, scores) == pytest.approx(average_precision_score(truth, scores), abs=1e-12)
+        assert average_precision(truth, truth + 0.5 * scores / n_values) == 1.0
 
 
 def test_precision_equals_recall_at_the_break_even_point() -> None:

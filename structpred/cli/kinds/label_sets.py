@@ -63,6 +63,7 @@ class Options(TrainingOptions):
         "--gamma", type=lambda text: text if text == "scale" else float(text), metavar="scale|X", default="scale",
         show_default=True, help="Of the kernel; scale: 1 / (number of features times their variance).",
     )  # fmt: skip
+    threshold: str | None = option("--threshold", type=Choice(("f1",)), help="Of labels: the best for micro F1 on three folds.")
 
 
 class LabelSets(Room):

@@ -66,7 +66,7 @@ def _predicted_and_scored(model: Model, asked: Asked) -> tuple[MultiLabelData, A
     examples = read_examples(reading, asked.data, asked.reading.format, encoding=asked.reading.encoding)
     predicted = model.predict(examples.X)
     along = None if reading.hierarchy is None else evaluate_hierarchy(examples, predicted)
-    return examples, predicted, evaluate_multilabel(examples, predicted), along
+    return examples, predicted, evaluate_multilabel(examples, predicted, scores=model.predict_scores(examples.X)), along
 
 
 def judged(model: Model, asked: Asked) -> Scored:
@@ -102,6 +102,7 @@ def _figures(scores: MultiLabelScores) -> list[tuple[str, float]]:
         ("micro recall", scores.micro_recall),
         ("macro F1", scores.macro_f1),
         ("F1 of examples", scores.example_f1),
+        *([] if scores.au_prc is None else [("AU(PRC), micro", scores.au_prc)]),
     ]
 
 

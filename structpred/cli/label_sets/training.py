@@ -15,6 +15,7 @@ from structpred.io.multilabel.data import MultiLabelData, ordered_labels
 from structpred.models.fields.label_graphs import ENUMERATED
 from structpred.models.fields.multilabel import HierarchicalMultiLabel, MultiLabelMRF
 from structpred.models.kernels.functions import name_of
+from structpred.tuning.halving import grid_of
 
 if TYPE_CHECKING:
     from structpred.distributed import Shards
@@ -89,10 +90,28 @@ class Run(Training[Options]):
             )
         return 0 if edges == "none" else edges
 
+    def grid(self) -> list[dict[str, Any]]:
+        """C, and edges or what sets are; a kernel, where one can be had, up to 3,000 rows; dense features are standardised."""
+        self.read()
+        X, (n, d) = self.data.X, self.data.X.shape
+        scale, width = ("standard", 1.0 / d) if X.nnz > 0.5 * n * d else (None, n / (X.data @ X.data))  # 1 / mean |x|^2
+        usual = "complete" if len(self.data.label_names) <= ENUMERATED else "tree"
+        own: Any = {"edges": ("none", usual)} if self.data.hierarchy is None else {"require": ("auto", "none")}
+        own["scale"] = (scale,)
+        kinds = [(None, ("scale",), (0.001, 0.01, 0.1, 1.0, 10.0)), ("rbf", (0.3 * width, width, 3.0 * width), (0.1, 1.0, 10.0))]
+        grids = [{"kernel": (kernel,), "gamma": gamma, **own, "C": C} for kernel, gamma, C in kinds[: 1 + (n <= 3000)]]
+        return [one for grid in grids for one in grid_of(grid)]
+
     def estimator(self, common: dict[str, Any]) -> Model:
         """The classifier, by whether the labels have a hierarchy."""
         options, data = self.options, self.data
-        common |= {"bias": options.bias, "kernel": options.kernel, "gamma": options.gamma}
+        common = {
+            **common,
+            "bias": options.bias,
+            "threshold": options.threshold,
+            "kernel": options.kernel,
+            "gamma": options.gamma,
+        }
         common["scale"] = None if options.scale == "none" else options.scale
         if data.hierarchy is not None:
             require = None if options.require == "none" else options.require

@@ -202,6 +202,8 @@ class LabelSharding(FieldSharding):
         if kernel_and_scale(model)[0] is not None and not whole:
             raise ParameterError("kernel: it compares all rows with each other, which shards do not have; use fit")
         rows, known = as_rows(X), isinstance(X, MultiLabelData)
+        if model.threshold is not None and not (model.threshold == "f1" and whole and model.bias):
+            raise ParameterError(f"threshold: expected None, or 'f1' without shards and with a bias, got {model.threshold!r}")
         if not rows.shape[0]:
             raise DataError("X: expected at least one sample, got none")
         y, listed = named_rows(y, self._known(model))
