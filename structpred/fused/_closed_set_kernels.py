@@ -33,6 +33,14 @@ def move_labels(indptr, indices, values, i, upper, point, old, picks, amounts, t
         if point[j] != old[j]:
             picks[found], amounts[found] = j, upper * (point[j] - old[j])
             found += 1
+    if 8 * found > point.shape[0]:  # whole runs of labels are faster
+        for j in range(point.shape[0]):
+            amounts[j] = upper * (point[j] - old[j])
+        for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            f, x = np.uint64(indices[k]), values[k]
+            for j in range(np.uint64(point.shape[0])):
+                table[f, j] -= x * amounts[j]
+        return found
     for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
         f, x = np.uint64(indices[k]), values[k]
         for j in range(np.uint64(found)):

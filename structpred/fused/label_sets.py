@@ -16,6 +16,7 @@ from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Oracle, Shape
 from structpred.core.types import Floats, Integers
 from structpred.features.graphs import GraphFeatures
+from structpred.fused.near_points import leap
 from structpred.oracles.fields._label_forest import forest_of
 from structpred.oracles.label_paths import LabelPaths
 from structpred.oracles.mrf import links_of
@@ -24,6 +25,8 @@ from structpred.oracles.tree_mrf import TreeMRF, tree_plan
 from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits
 from structpred.task.fast.marginal_blocks import MarginalBlocks, MarginalLayout, MarginalPoint
+
+_listed = later("structpred.fused._listed_near_kernels")
 
 
 def layout_of(features: GraphFeatures, oracle: Oracle, shapes: Sequence[Shape]) -> MarginalLayout | None:
@@ -157,6 +160,10 @@ class ForestBlocks:
         aims = self.aims
         return int(self._kernels().sweep(aims.rows, self._forest, aims.goals, point.table, point.nodes, visits, gaps, values))
 
+    def leap(self, point: MarginalPoint, reach: float) -> tuple[int, bool]:
+        """Over all blocks."""
+        return leap(self, point, reach)
+
     def values(self, point: MarginalPoint) -> Floats:
         """H_i of all instances."""
         out = np.empty(len(self.aims.upper))
@@ -170,7 +177,11 @@ class ForestBlocks:
 class ClosedBlocks(ForestBlocks):
     """Closed sets: a block is the labels' marginals; joint steps of each tree, and steps of subtrees and of labels."""
 
-    _kernels = staticmethod(later("structpred.fused._closed_set_kernels"))
+    _kernels, near = (staticmethod(later(f"structpred.fused._closed_{name}_kernels")) for name in ("set", "near"))
+
+    def sets(self, point: MarginalPoint) -> tuple[Integers, ...]:
+        """The forest."""
+        return self._forest
 
     def start(self) -> MarginalPoint:
         """The truth."""
@@ -188,13 +199,17 @@ class ClosedBlocks(ForestBlocks):
 class PathBlocks(ForestBlocks):
     """Paths: a block is a point of the simplex over the leaves; pairwise steps."""
 
-    _kernels = staticmethod(later("structpred.fused._label_path_kernels"))
+    _kernels, near = staticmethod(later("structpred.fused._label_path_kernels")), staticmethod(_listed)
 
     def _laid_out(self) -> tuple[Integers, ...]:
         depths = np.zeros(len(self.parents), np.int64)
         for v, parent in enumerate(self.parents.tolist()):
             depths[v] = 0 if parent < 0 else depths[parent] + 1
         return self.parents, depths, forest_of(tuple(self.parents.tolist())).leaves
+
+    def sets(self, point: MarginalPoint) -> tuple[Integers, ...]:
+        """No edges, and the paths of all leaves."""
+        return np.empty((0, 2), np.int64), forest_of(tuple(self.parents.tolist())).paths[None].astype(np.int8)
 
     def _marginals(self, nodes: Floats) -> Floats:
         return nodes @ forest_of(tuple(self.parents.tolist())).paths
@@ -253,6 +268,10 @@ class GraphBlocks:
         table = self.aims.table(point.nodes, self.features.nodes.n_columns)
         pairs = np.tensordot(self.aims.upper, self._true_edges() - point.edges, axes=1)
         return point._replace(table=table, pairs=pairs), self.aims.losses(point.nodes)
+
+    def leap(self, point: MarginalPoint, reach: float) -> tuple[int, bool]:
+        """None."""
+        return 0, False
 
     def weights(self, point: MarginalPoint) -> Floats:
         """The flat weights."""

@@ -9,7 +9,8 @@ Where all labels share one row x_i, the gap and the line search of a block need 
 move d changes D / p_i by <g, d> - p_i/(2 lam) (2 |x_i|^2 |d_nodes|^2 + |d_edges|^2). Weights of off and on are opposite, so that
 one table (d, L) holds them. A visit scores the instance once, makes the line search towards the best output, and then, from the
 same scores, smaller steps: in closed sets of a forest for each subtree and each label, on graphs towards the block's own
-distribution with one label forced, on paths from the worst leaf with mass to the best.
+distribution with one label forced, on paths from the worst leaf with mass to the best. Passes that lower the gap by little, as where
+C is large or rows separate, are followed by a proximal Newton step of all blocks (`fused/near_points.py`).
 """
 
 from typing import Annotated, Any, NamedTuple, cast
@@ -33,11 +34,15 @@ CALL = 20_000_000
 NEAR = 1.05
 #: passes of the independent SVMs
 SVM_PASSES = 8
+#: a pass that leaves more than this share of the gap is followed by a step of all blocks; how far that reaches at first, by what
+#: this grows and falls, after at most how many Newton steps it grows, and its largest value
+SLOW, REACH, FACTOR, FEW, FAR = 0.7, 10.0, 3.0, 6, 1e8
 
 
 class MarginalState(NamedTuple):
     """point: weights and marginals. visits: the order of the instances in the present pass. gaps, values: of each block, as its
-    last visit found them (inf: never). ahead: 1 once the point's own weights have the better objective than independent SVMs.
+    last visit found them (inf: never). pace: how far steps of all blocks reach, the sum of the gaps a pass ago, whether such a step
+    was made in this pass. best, least: the weights with the smallest objective seen, and that; at first those of independent SVMs.
     """
 
     table: Floats
@@ -47,7 +52,9 @@ class MarginalState(NamedTuple):
     visits: Annotated[Integers, Values(0)]
     gaps: Annotated[Floats, Values(0.0, np.inf)]
     values: Annotated[Floats, Values(0.0, np.inf)]
-    ahead: Annotated[Integers, Values(0, 1)]
+    pace: Annotated[Floats, Values(0.0, np.inf)]
+    best: Floats
+    least: Annotated[Floats, Values(0.0, np.inf)]
 
     @property
     def point(self) -> MarginalPoint:
@@ -68,7 +75,8 @@ class MarginalBCFW(Trainer):
     labels save passes; the certificate is the same.
 
     The weights of independent linear SVMs, one for each label, with C_svm = 2 C, cost some of these passes and are good weights
-    long before the dual is: they are what is returned until the dual's own have the better objective.
+    long before the dual is: they are what is returned until the dual's own have the better objective. The best weights that passes
+    ended with are returned.
 
     Parameters
     ----------
@@ -103,39 +111,51 @@ class MarginalBCFW(Trainer):
     def init_state(self, problem: Problem) -> MarginalState:
         """Every block at the truth, w = 0."""
         n, start = len(problem.task), _blocks(problem).start()
-        return MarginalState(*start, np.arange(n), np.full(n, np.inf), np.full(n, np.inf), np.array(0 if self.start else 1))
+        best, least = _independent(problem) if self.start else (np.zeros(problem.task.dim), np.inf)
+        pace = np.array([REACH, np.inf, 0.0])
+        return MarginalState(*start, np.arange(n), *np.full((2, n), np.inf), pace, best.copy(), np.array(least))
 
     def order(self, problem: Problem, state: MarginalState, rng: np.random.Generator, n_pass: int) -> Integers:
-        """Compiled calls over runs of a new permutation of the instances."""
+        """Compiled calls over runs of a new permutation of the instances; then -1, a step of all."""
         n = len(problem.task)
         state.visits[:] = rng.permutation(n)
-        return np.arange(-(-n // _run(problem)), dtype=np.int64)
+        return np.append(np.arange(-(-n // _run(problem)), dtype=np.int64), -1)
 
     def update(self, problem: Problem, state: MarginalState, item: int) -> tuple[MarginalState, bool]:
-        """One compiled call."""
+        """One compiled call, or the step of all blocks where the pass did little."""
+        if item < 0:
+            return state, self._leap(problem, state)
         size = _run(problem)
         visits = state.visits[item * size : (item + 1) * size]
         return state, _blocks(problem).sweep(state.point, visits, state.gaps, state.values) > 0
 
+    def _leap(self, problem: Problem, state: MarginalState) -> bool:
+        before, gap = state.pace[1], dot(problem.p, state.gaps)
+        state.pace[1:] = gap, gap > SLOW * before
+        if state.pace[2]:
+            steps, solved = _blocks(problem).leap(state.point, float(state.pace[0]))
+            growth = FACTOR if solved and steps <= FEW else 1.0 if solved else 1.0 / FACTOR
+            state.pace[0] = min(growth * state.pace[0], FAR)
+        return bool(state.pace[2])
+
     def finish_pass(self, problem: Problem, state: MarginalState) -> MarginalState:
-        """Compare with independent SVMs, until the dual's weights are the better ones for the first time."""
-        if not state.ahead:
-            goal, seen = _independent(problem)[1], problem.lam * _half_square(state.point) + dot(problem.p, state.values)
-            # what visits saw says when a sweep over all is worth its time
-            state.ahead[...] = seen <= NEAR * goal and _primal(problem, state.point) <= goal
+        """Keep the point's weights if their objective is the smallest seen."""
+        seen = problem.lam * _half_square(state.point) + dot(problem.p, state.values)
+        # what visits saw says when a sweep over all is worth its time
+        if (state.pace[2] or seen <= NEAR * state.least) and (primal := _primal(problem, state.point)) < state.least:
+            state.least[...], state.best[:] = primal, _blocks(problem).weights(state.point)
         return state
 
     def weights(self, problem: Problem, state: MarginalState) -> Vector:
-        """Those of the dual point, or of independent SVMs as long as these are better."""
-        found = _blocks(problem).weights(state.point) if state.ahead else _independent(problem)[0]
+        """The best that were seen; in the first pass, without independent SVMs, those of the dual point."""
+        found = state.best if np.isfinite(state.least) else _blocks(problem).weights(state.point)
         return cast(Vector, found.astype(problem.task.dtype))
 
     def objective(self, problem: Problem, state: MarginalState) -> tuple[float, float]:
         """Primal at the weights to return, and the dual value, with weights that are summed up anew."""
-        blocks = _blocks(problem)
-        point, losses = blocks.summed(state.point)
+        point, losses = _blocks(problem).summed(state.point)
         dual = dot(problem.p, losses) - problem.lam * _half_square(point)
-        return (_primal(problem, state.point) if state.ahead else _independent(problem)[1]), dual
+        return float(state.least) if np.isfinite(state.least) else _primal(problem, state.point), dual
 
     def gap_estimate(self, problem: Problem, state: MarginalState) -> float:
         """The gaps of the blocks, each as its last visit found it."""

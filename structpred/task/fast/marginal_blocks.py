@@ -37,6 +37,9 @@ class MarginalBlocks(Protocol):
         gaps[i] and values[i]. Returns how many blocks moved.
         """
 
+    def leap(self, point: MarginalPoint, reach: float) -> tuple[int, bool]:
+        """A proximal step of all blocks, `reach` times as far as a block's own step: (Newton steps, whether these were enough)."""
+
     def values(self, point: MarginalPoint) -> Floats:
         """H_i of every instance at the weights of the point."""
 
