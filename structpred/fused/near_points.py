@@ -1,11 +1,10 @@
 """Proximal Newton steps for all blocks at once, where visits of one block after the other are slow: large C, rows that separate.
 
-The maximum of  D(mu) - sum_i p_i |mu_i - centre_i|^2 / (2 tau_i)  over the blocks has weights w = w(mu), mu_i the nearest point of
-its polytope to centre_i + tau_i slopes_i(w). That equation is solved for w by semismooth Newton steps, each a system that conjugate
-gradients solve over what is free to move (Li, Sun and Toh 2018, with their augmented Lagrangian read as Rockafellar 1976 does).
+The maximum of  D(mu) - sum_i p_i |mu_i - centre_i|^2 / (2 tau_i)  over the blocks has weights w = w(mu), mu_i the nearest point
+of its polytope to centre_i + tau_i slopes_i(w). That equation is solved for w by semismooth Newton steps, each a system that
+conjugate gradients solve over what is free to move (Rockafellar 1976; Li, Sun and Toh 2018).
 """
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ def leap(blocks: Any, point: MarginalPoint, reach: float) -> tuple[int, bool]:
 
     reach: tau in units of a block's own curvature.
     """
-    aims, kernels, sets, shape = blocks.aims, blocks.near(), blocks.sets(point), point.table.shape
+    aims, kernels, sets, shape = blocks.aims, blocks.kernels(), blocks.sets(point), point.table.shape
     curvature = 2.0 * aims.upper * aims.rows[3]
     taus = np.where(curvature > 0.0, reach / np.maximum(curvature, 1e-300), 0.0)
     free, still = aims.goals[:2], (aims.truth, np.zeros_like(aims.costs))

@@ -7,15 +7,16 @@ distribution over the outputs of instance i through its marginals mu_i alone:
 
 Where all labels share one row x_i, the gap and the line search of a block need no features: with the slopes g = theta + costs a
 move d changes D / p_i by <g, d> - p_i/(2 lam) (2 |x_i|^2 |d_nodes|^2 + |d_edges|^2). Weights of off and on are opposite, so that
-one table (d, L) holds them. A visit scores the instance once, makes the line search towards the best output, and then, from the
-same scores, smaller steps: in closed sets of a forest for each subtree and each label, on graphs towards the block's own
-distribution with one label forced, on paths from the worst leaf with mass to the best. Passes that lower the gap by little, as where
-C is large or rows separate, are followed by a proximal Newton step of all blocks (`fused/near_points.py`).
+one table (d, L) holds them. A visit scores the instance once, finds the best output, and makes steps from the same scores: in
+closed sets of a forest for each tree, subtree and label, else from the worst output with mass to the best, of all paths or of
+those that searches found. Passes that lower the gap by little, as where C is large or rows separate, are followed by a proximal
+Newton step of all blocks (`fused/near_points.py`).
 """
 
 from typing import Annotated, Any, NamedTuple, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from structpred.core.products import dot
 from structpred.core.types import Floats, Integers
@@ -41,14 +42,15 @@ SLOW, REACH, FACTOR, FEW, FAR = 0.7, 10.0, 3.0, 6, 1e8
 
 class MarginalState(NamedTuple):
     """point: weights and marginals. visits: the order of the instances in the present pass. gaps, values: of each block, as its
-    last visit found them (inf: never). pace: how far steps of all blocks reach, the sum of the gaps a pass ago, whether such a step
-    was made in this pass. best, least: the weights with the smallest objective seen, and that; at first those of independent SVMs.
+    last visit found them (inf: never). pace: how far steps of all blocks reach, the sum of the gaps a pass ago, whether such a
+    step was made in this pass. best, least: the weights with the smallest objective seen, and that; at first those of
+    independent SVMs.
     """
 
     table: Floats
     pairs: Floats
     nodes: Annotated[Floats, Values(0.0, 1.0 + 1e-6)]
-    edges: Annotated[Floats, Values(-1e-6, 1.0 + 1e-6)]
+    listed: Annotated[npt.NDArray[np.int8], Values(0, 1)]
     visits: Annotated[Integers, Values(0)]
     gaps: Annotated[Floats, Values(0.0, np.inf)]
     values: Annotated[Floats, Values(0.0, np.inf)]
@@ -75,8 +77,8 @@ class MarginalBCFW(Trainer):
     labels save passes; the certificate is the same.
 
     The weights of independent linear SVMs, one for each label, with C_svm = 2 C, cost some of these passes and are good weights
-    long before the dual is: they are what is returned until the dual's own have the better objective. The best weights that passes
-    ended with are returned.
+    long before the dual is: they are what is returned until the dual's own have the better objective. After that it is the best
+    weights that a pass ended with.
 
     Parameters
     ----------
