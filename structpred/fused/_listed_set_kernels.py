@@ -33,6 +33,17 @@ def scores_of(ends, slopes, pairs, outputs, scores):
 
 
 @njit(cache=True, nogil=True)
+def score_of(ends, slopes, pairs, outputs, k):
+    """That of one of them, the same to the last bit."""
+    total = 0.0
+    for v in range(slopes.shape[0]):
+        total += slopes[v] * outputs[v, k]
+    for e in range(ends.shape[0]):
+        total += pairs[e, 2 * outputs[ends[e, 0], k] + outputs[ends[e, 1], k]]
+    return total
+
+
+@njit(cache=True, nogil=True)
 def find(search, slopes, pairs, room, found):
     """found = the best output, by the dynamic program where there is a plan of it, else by looking at all."""
     plan, listed, fixed = search
@@ -104,7 +115,7 @@ def sweep(rows, ends, search, aims, table, pairs, nodes, listed, visits, gaps, l
     truth, costs, upper = aims
     n, size = truth.shape[1], nodes.shape[1]
     slopes, change, zeros, amounts, picks = np.empty(n), np.empty(n), np.zeros(n), np.empty(n), np.empty(n, np.int64)
-    scores, one, found, own, changed = np.empty(size), np.empty(1), np.empty((n, 1), np.int8), np.empty(1), 0
+    scores, found, changed = np.empty(size), np.empty((n, 1), np.int8), 0
     room = np.empty(search[2].shape[0]), np.empty((n, 2)), np.empty((n, 2), np.int32), np.zeros(n, np.int64)
     for i in visits:
         gaps[i], losses[i] = 0.0, 0.0
@@ -113,16 +124,14 @@ def sweep(rows, ends, search, aims, table, pairs, nodes, listed, visits, gaps, l
         outputs, masses = listed[i % listed.shape[0]], nodes[i]
         slopes_of(rows[0], rows[1], rows[2], table, truth, costs, i, slopes)
         scores_of(ends, slopes, pairs, outputs, scores)
-        scores_of(ends, slopes, pairs, truth[i].copy().reshape(n, 1), own)
-        high = scores.max()
+        own, high = score_of(ends, slopes, pairs, truth[i].copy().reshape(n, 1), 0), scores.max()
         if search[2].shape[0] > 0:
             find(search, slopes, pairs, room, found)
-            scores_of(ends, slopes, pairs, found, one)
-            keep(found, one[0], outputs, masses, scores)
-            high = one[0]
+            high = score_of(ends, slopes, pairs, found, 0)
+            keep(found, high, outputs, masses, scores)
         for k in range(size):
             gaps[i] += masses[k] * max(high - scores[k], 0.0)
-        losses[i], change[:], moved = max(high - own[0], 0.0), 0.0, 0
+        losses[i], change[:], moved = max(high - own, 0.0), 0.0, 0
         while moved < STEPS and exchange(ends, outputs, masses, scores, rows[3][i], upper[i], change, pairs):
             moved += 1
         move_labels(rows[0], rows[1], rows[2], i, upper[i], change, zeros, picks, amounts, table)
@@ -135,19 +144,17 @@ def values_of(rows, ends, search, aims, table, pairs, listed, out):
     """out[i] = the largest loss and score of an output, less the score of the truth."""
     truth, costs, _ = aims
     n, size = truth.shape[1], listed.shape[2]
-    slopes, scores, one, found = np.empty(n), np.empty(size), np.empty(1), np.empty((n, 1), np.int8)
+    slopes, scores, found = np.empty(n), np.empty(size), np.empty((n, 1), np.int8)
     room = np.empty(search[2].shape[0]), np.empty((n, 2)), np.empty((n, 2), np.int32), np.zeros(n, np.int64)
     for i in range(out.shape[0]):
         slopes_of(rows[0], rows[1], rows[2], table, truth, costs, i, slopes)
         if search[2].shape[0] > 0:
             find(search, slopes, pairs, room, found)
-            scores_of(ends, slopes, pairs, found, one)
+            high = score_of(ends, slopes, pairs, found, 0)
         else:
             scores_of(ends, slopes, pairs, listed[0], scores)
-            one[0] = scores.max()
-        high = one[0]
-        scores_of(ends, slopes, pairs, truth[i].copy().reshape(n, 1), one)
-        out[i] = max(high - one[0], 0.0)
+            high = scores.max()
+        out[i] = max(high - score_of(ends, slopes, pairs, truth[i].copy().reshape(n, 1), 0), 0.0)
 
 
 @njit(cache=True, nogil=True)
@@ -192,9 +199,10 @@ def along(sets, i, slopes, pairs, weight, marks, labels, extra):
     ends, listed = sets
     outputs, n, mean = listed[i % listed.shape[0]], marks.shape[0] - 1, 0.0
     scores = np.empty(n)
-    scores_of(ends, slopes, pairs, outputs, scores)
     for k in range(n):
-        mean += marks[1 + k] * scores[k] / (marks[0] + 1)
+        if marks[1 + k]:
+            scores[k] = score_of(ends, slopes, pairs, outputs, k)
+            mean += scores[k] / (marks[0] + 1)
     labels[:] = 0.0
     for k in range(n):
         if marks[1 + k]:

@@ -37,7 +37,7 @@ NEAR = 1.05
 SVM_PASSES = 8
 #: a pass that leaves more than this share of the gap is followed by a step of all blocks; how far that reaches at first, by what
 #: this grows and falls, after at most how many Newton steps it grows, and its largest value
-SLOW, REACH, FACTOR, FEW, FAR = 0.7, 10.0, 3.0, 6, 1e8
+SLOW, REACH, FACTOR, FEW, FAR = 0.7, 10.0, 3.0, 10, 1e8
 
 
 class MarginalState(NamedTuple):
@@ -114,8 +114,8 @@ class MarginalBCFW(Trainer):
         """Every block at the truth, w = 0."""
         n, start = len(problem.task), _blocks(problem).start()
         best, least = _independent(problem) if self.start else (np.zeros(problem.task.dim), np.inf)
-        pace = np.array([REACH, np.inf, 0.0])
-        return MarginalState(*start, np.arange(n), *np.full((2, n), np.inf), pace, best.copy(), np.array(least))
+        pace, unseen = np.array([REACH, np.inf, 0.0]), np.full(n, np.inf)
+        return MarginalState(*start, np.arange(n), unseen, unseen.copy(), pace, best.copy(), np.array(least))
 
     def order(self, problem: Problem, state: MarginalState, rng: np.random.Generator, n_pass: int) -> Integers:
         """Compiled calls over runs of a new permutation of the instances; then -1, a step of all."""
