@@ -59,6 +59,16 @@ def test_the_bounds_close_on_the_optimum_of_a_generic_solver(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n", [14, 60])
+def test_large_c_does_not_keep_the_gap_open(kind: str, n: int) -> None:
+    """With and without rows that separate; visits of one block after the other would leave most of the gap."""
+    settings = RunSettings(max_iter=100, tol=1e-3, check_every=10)
+    result = train(problem_of_kind(kind, 1e-4, n=n, weighted=True), MarginalBCFW(), settings)
+    assert result.stop_reason == "tol"
+    assert (np.diff([row["dual"] for row in result.history if row["dual"] is not None]) >= -1e-12).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_point_is_what_its_parts_say(kind: str) -> None:
     """After two passes: weights are the sum of the blocks, H_i is the surrogate's, gaps are those of the primal-dual pair, and
     marginals are feasible."""
