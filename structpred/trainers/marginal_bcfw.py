@@ -38,6 +38,8 @@ SVM_PASSES = 8
 #: a pass that leaves more than this share of the gap is followed by a step of all blocks; how far that reaches at first, by what
 #: this grows and falls, after at most how many Newton steps it grows, and its largest value
 SLOW, REACH, FACTOR, FEW, FAR = 0.7, 10.0, 3.0, 10, 1e8
+#: by what share weights are made longer at first, and at least
+LONGER, LEAST = 0.5, 1e-3
 
 
 class MarginalState(NamedTuple):
@@ -78,7 +80,7 @@ class MarginalBCFW(Trainer):
 
     The weights of independent linear SVMs, one for each label, with C_svm = 2 C, cost some of these passes and are good weights
     long before the dual is: they are what is returned until the dual's own have the better objective. After that it is the best
-    weights that a pass ended with.
+    weights that a pass ended with, or a multiple of them.
 
     Parameters
     ----------
@@ -141,11 +143,17 @@ class MarginalBCFW(Trainer):
         return bool(state.pace[2])
 
     def finish_pass(self, problem: Problem, state: MarginalState) -> MarginalState:
-        """Keep the point's weights if their objective is the smallest seen."""
-        seen = problem.lam * _half_square(state.point) + dot(problem.p, state.values)
-        # what visits saw says when a sweep over all is worth its time
-        if (state.pace[2] or seen <= NEAR * state.least) and (primal := _primal(problem, state.point)) < state.least:
-            state.least[...], state.best[:] = primal, _blocks(problem).weights(state.point)
+        """Keep the point's weights, or multiples of them, if their objective is the smallest seen."""
+        seen, point = problem.lam * _half_square(state.point) + dot(problem.p, state.values), state.point
+        if not state.pace[2] and seen > NEAR * state.least:
+            return state  # what visits saw says when a sweep over all is worth its time
+        primal, longer = _primal(problem, point), LONGER if state.pace[2] else 0.0
+        while longer > LEAST:  # where rows separate, a little more length leaves no loss, and C no longer matters
+            other = point._replace(table=(1.0 + longer) * point.table, pairs=(1.0 + longer) * point.pairs)
+            value = _primal(problem, other)
+            primal, point, longer = (value, other, longer) if value < primal else (primal, point, longer / 3.0)
+        if primal < state.least:
+            state.least[...], state.best[:] = primal, _blocks(problem).weights(point)
         return state
 
     def weights(self, problem: Problem, state: MarginalState) -> Vector:
