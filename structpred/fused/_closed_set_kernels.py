@@ -1,43 +1,17 @@
 # mypy: ignore-errors
 """Compiled sweeps over closed sets of labels in a forest: a block is the labels' marginals m, 0 <= m_child <= m_parent <= 1.
 
-First what all sweeps over label sets share: scores of one row of features, and moves along it. Tables are (features, labels).
-Labels are numbered in depth-first order: the subtree of v is v .. v + sizes[v] - 1, and parents (-1 at roots) come first.
+Labels are numbered in depth-first order: the subtree of v is v .. v + sizes[v] - 1, and parents (-1 at roots) come first. Nearest
+points are isotonic regressions on the forest (Pardalos and Xue 1999).
 """
 
 import numpy as np
 
-from structpred.runtime.jit import njit
+from structpred.fused._label_set_body_kernels import BODIES, move_labels, slopes_of
+from structpred.runtime.jit import family, njit
 
 #: what a subtree gains is rounding where it is smaller, relative to its slopes: line searches leave sums that are zero
 ROUNDING = 1e-12
-
-
-@njit(cache=True, nogil=True)
-def slopes_of(indptr, indices, values, table, truth, costs, i, out):
-    """out[l] = what it gains to switch label l on: its scores on less off, 2 x V, and what it costs."""
-    n_labels = out.shape[0]
-    for j in range(np.uint64(n_labels)):
-        out[j] = -costs[i, j] if truth[i, j] else costs[i, j]
-    for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
-        f, x = np.uint64(indices[k]), 2.0 * values[k]
-        for j in range(np.uint64(n_labels)):
-            out[j] += x * table[f, j]
-
-
-@njit(cache=True, nogil=True)
-def move_labels(indptr, indices, values, i, upper, point, old, picks, amounts, table):
-    """table -= upper x (point - old)' for the labels that moved; returns how many did."""
-    found = 0
-    for j in range(point.shape[0]):
-        if point[j] != old[j]:
-            picks[found], amounts[found] = j, upper * (point[j] - old[j])
-            found += 1
-    for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
-        f, x = np.uint64(indices[k]), values[k]
-        for j in range(np.uint64(found)):
-            table[f, np.uint64(picks[j])] -= x * amounts[j]
-    return found
 
 
 @njit(cache=True, nogil=True)
@@ -144,3 +118,47 @@ def values_of(rows, forest, aims, table, out):
         for v in range(n):
             loss += slopes[v] * (best[v] - truth[i, v])
         out[i] = max(loss, 0.0)
+
+
+@njit(cache=True, nogil=True)
+def nearest(sets, i, slopes, pairs, tau, centre, point, marks):
+    """Groups of labels with their mean, each below that of the group above it, from the leaves up; then cut at 0 and 1."""
+    parents, sizes = sets
+    n, owner = parents.shape[0], marks[1:]
+    sums, counts = np.empty(n), np.ones(n)
+    for v in range(n - 1, -1, -1):
+        owner[v], sums[v], worst = v, centre[v] + tau * slopes[v], v
+        while worst >= 0 and sizes[v] > 1:
+            worst, high = -1, sums[v] / counts[v]
+            for u in range(v + 1, v + sizes[v]):
+                if owner[u] == u and owner[parents[u]] == v and sums[u] / counts[u] > high:
+                    worst, high = u, sums[u] / counts[u]
+            if worst >= 0:
+                sums[v], counts[v] = sums[v] + sums[worst], counts[v] + counts[worst]
+                for u in range(worst, worst + sizes[worst]):
+                    owner[u] = v if owner[u] == worst else owner[u]
+    for v in range(n):
+        point[v] = min(max(sums[owner[v]] / counts[owner[v]], 0.0), 1.0)
+    for v in range(n):
+        if 0.0 < point[v] < 1.0:
+            marks[0] += 1
+        else:
+            owner[v] = -1
+
+
+@njit(cache=True, nogil=True)
+def along(sets, i, slopes, pairs, weight, marks, labels, extra):
+    """Each group moves by the mean of its slopes."""
+    n = labels.shape[0]
+    counts = np.zeros(n)
+    labels[:] = 0.0
+    for v in range(n):
+        if marks[1 + v] >= 0:
+            labels[marks[1 + v]] += slopes[v]
+            counts[marks[1 + v]] += 1.0
+    for v in range(n - 1, -1, -1):  # a group's first label comes last
+        if marks[1 + v] >= 0:
+            labels[v] = labels[marks[1 + v]] / counts[marks[1 + v]]
+
+
+slopes_at, nearest_points, follow = family(__name__, BODIES, nearest, along)

@@ -1,6 +1,7 @@
 """Blocks of marginals for labels that share a row: GraphFeatures with TreeMRF, EnumerationMRF or LabelPaths.
 
-Which steps a block is given depends on its outputs: closed sets in a forest without edge tables, paths, or any graph with tables.
+Which steps a block is given depends on its outputs: closed sets in a forest without edge tables, or outputs that are listed,
+paths or those found on any graph with tables.
 """
 
 from abc import abstractmethod
@@ -17,6 +18,7 @@ from structpred.core.oracle import Oracle, Shape
 from structpred.core.types import Floats, Integers
 from structpred.errors import DataError
 from structpred.features.graphs import GraphFeatures
+from structpred.fused.near_points import leap
 from structpred.oracles.fields._label_forest import forest_of
 from structpred.oracles.label_paths import LabelPaths
 from structpred.oracles.mrf import links_of
@@ -26,6 +28,10 @@ from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits
 from structpred.task.fast.marginal_blocks import MarginalBlocks, MarginalLayout, MarginalPoint
 
+Bits = npt.NDArray[np.int8]
+#: how many outputs the list of an instance has room for
+SLOTS = 32
+
 
 def layout_of(features: GraphFeatures, oracle: Oracle, shapes: Sequence[Shape]) -> MarginalLayout | None:
     """The layout of this training set; None where none was written for it."""
@@ -33,13 +39,15 @@ def layout_of(features: GraphFeatures, oracle: Oracle, shapes: Sequence[Shape]) 
     if "label_sets" not in features.capabilities or not all(shape is first or shape == first for shape in shapes):
         return None
     n_labels = len(first) if isinstance(oracle, LabelPaths) else first[0]
-    independent = partial(ClosedBlocks, features, "label", np.full(n_labels, -1, np.int64))
+    independent = partial(ClosedBlocks, features, np.full(n_labels, -1, np.int64))
     if isinstance(oracle, LabelPaths):
-        paths = partial(PathBlocks, features, oracle.to, np.array(first))
-        return Layout(paths, independent) if features.fixed.rows is None else None
+        ends = forest_of(first).to[oracle.to]
+        paths, runs = np.ascontiguousarray(ends.paths.T, dtype=np.int8), np.array(ends.runs)
+        listed = partial(ListedBlocks, features, first, False, (paths, runs))
+        return Layout(listed, independent) if features.fixed.rows is None else None
     if (parents := _closing_parents(features, first)) is not None:
-        return Layout(partial(ClosedBlocks, features, "label", parents), independent)
-    graph = partial(GraphBlocks, features, first, isinstance(oracle, TreeMRF))
+        return Layout(partial(ClosedBlocks, features, parents), independent)
+    graph = partial(ListedBlocks, features, first, isinstance(oracle, TreeMRF), None)
     return Layout(graph, independent) if features.edges.n_columns else None
 
 
@@ -109,138 +117,142 @@ class Layout(NamedTuple):
     independent: Callable[..., MarginalBlocks]
 
 
-class ForestBlocks:
-    """What closed sets and paths share; labels are numbered in depth-first order inside."""
+class Blocks:
+    """What all blocks share: kernels, aims, and the arrays that kernels know outputs by."""
 
-    _kernels: "staticmethod[[], Any]"
-
-    def __init__(
-        self, features: GraphFeatures, to: str, parents: Integers, truth: Integers, costs: Floats, upper: Floats
-    ) -> None:
-        # each subtree is a run that begins with its top
-        self.features, self.order = features, np.array(forest_of(tuple(parents.tolist())).order)
-        self.place, self.width = np.argsort(self.order), features.nodes.n_columns
-        above = parents[self.order]
-        self.ends = forest_of(tuple(np.where(above < 0, -1, self.place[above]).tolist())).to[to]
-        self._forest = self._laid_out()
-        self.aims = Aims.of(features, truth[:, self.order], costs[:, self.order], upper)
-        self.work = 2 * len(features.nodes.indices) // max(len(features), 1) * len(parents) + 16 * len(parents)
+    kernels: "staticmethod[[], Any]"
+    features: GraphFeatures
+    aims: Aims
 
     @abstractmethod
-    def _laid_out(self) -> tuple[Integers, ...]:
-        """The labels' parents, and what else the kernels need to know of the forest."""
+    def sets(self, point: MarginalPoint) -> tuple[Any, ...]:
+        """What kernels need to know of the outputs."""
+
+    @abstractmethod
+    def summed(self, point: MarginalPoint) -> tuple[MarginalPoint, Floats]:
+        """The weights are summed up anew."""
+
+    def leap(self, point: MarginalPoint, reach: float) -> tuple[int, bool]:
+        """Over all blocks."""
+        return leap(self, point, reach)
+
+    def _work(self, n_labels: int, more: int) -> int:
+        return 2 * len(self.features.nodes.indices) // max(len(self.features), 1) * n_labels + more
+
+    def _point(self, nodes: Floats, n_edges: int, listed: Bits) -> MarginalPoint:
+        table = np.zeros((self.features.nodes.n_columns, self.aims.truth.shape[1]))
+        return MarginalPoint(table, np.zeros((n_edges, 4)), nodes, listed)
+
+
+class ClosedBlocks(Blocks):
+    """Closed sets: a block is the labels' marginals; joint steps of each tree, and steps of subtrees and of labels."""
+
+    kernels = staticmethod(later("structpred.fused._closed_set_kernels"))
+
+    def __init__(self, features: GraphFeatures, parents: Integers, truth: Integers, costs: Floats, upper: Floats) -> None:
+        # the labels in depth-first order: each subtree is a run that begins with its top
+        order = np.array(forest_of(tuple(parents.tolist())).order)
+        self.features, self.place = features, np.argsort(order)
+        above = parents[order]
+        self.parents, self.sizes = np.where(above < 0, -1, self.place[above]), np.ones(len(order), np.int64)
+        for v in range(len(order) - 1, -1, -1):
+            if self.parents[v] >= 0:
+                self.sizes[self.parents[v]] += self.sizes[v]
+        self.aims, self.work = Aims.of(features, truth[:, order], costs[:, order], upper), self._work(len(order), 16 * len(order))
+
+    def sets(self, point: MarginalPoint) -> tuple[Integers, ...]:
+        """The forest."""
+        return self.parents, self.sizes
+
+    def start(self) -> MarginalPoint:
+        """The truth."""
+        check_fits(8 * self.aims.truth.size, f"{self.aims.truth.size:,} dual variables, one for each label of each sample,")
+        return self._point(self.aims.truth.astype(np.float64), 0, np.empty((1, 0, 0), np.int8))
 
     def weights(self, point: MarginalPoint) -> Floats:
         """The flat weights: off and on are opposite, edges have none."""
         return flat_weights(self.features, point.table[:, self.place], np.empty(0))
 
-    def _marginals(self, nodes: Floats) -> Floats:
-        return nodes
-
     def summed(self, point: MarginalPoint) -> tuple[MarginalPoint, Floats]:
         """The table is summed up anew."""
-        marginals = self._marginals(point.nodes)
-        return point._replace(table=self.aims.table(marginals, self.width)), self.aims.losses(marginals)
+        return point._replace(table=self.aims.table(point.nodes, len(point.table))), self.aims.losses(point.nodes)
 
     def sweep(self, point: MarginalPoint, visits: Integers, gaps: Floats, values: Floats) -> int:
         """Steps of each instance, as the kernels say."""
-        aims = self.aims
-        return int(self._kernels().sweep(aims.rows, self._forest, aims.goals, point.table, point.nodes, visits, gaps, values))
+        aims, forest = self.aims, self.sets(point)
+        return int(self.kernels().sweep(aims.rows, forest, aims.goals, point.table, point.nodes, visits, gaps, values))
 
     def values(self, point: MarginalPoint) -> Floats:
         """H_i of all instances."""
         out = np.empty(len(self.aims.upper))
-        self._kernels().values_of(self.aims.rows, self._forest, self.aims.goals, point.table, out)
+        self.kernels().values_of(self.aims.rows, self.sets(point), self.aims.goals, point.table, out)
         return out
 
-    def _start(self, nodes: Floats) -> MarginalPoint:
-        return MarginalPoint(np.zeros((self.width, len(self.order))), np.empty((0, 4)), nodes, np.empty((len(nodes), 0, 4)))
 
+class ListedBlocks(Blocks):
+    """Outputs that are listed: a block is a point of the simplex over them. known: (labels, paths), those of all instances, and the
+    runs of them, of trees, over which there is a simplex each; None: each has a list of its own, of what searches found.
+    """
 
-class ClosedBlocks(ForestBlocks):
-    """Closed sets: a block is the labels' marginals; joint steps of each tree, and steps of subtrees and of labels."""
+    kernels = staticmethod(later("structpred.fused._listed_set_kernels"))
 
-    _kernels = staticmethod(later("structpred.fused._closed_set_kernels"))
+    def __init__(
+        self, features: GraphFeatures, shape: Shape, tree: bool, known: tuple[Bits, Integers] | None,
+        truth: Integers, costs: Floats, upper: Floats,
+    ) -> None:  # fmt: skip
+        paths = None if known is None else known[0]
+        self.runs: Integers = np.array([[0, SLOTS]]) if known is None else known[1]
+        self.features, self.aims, self.paths = features, Aims.of(features, truth, costs, upper), paths
+        n_labels, plan, every = truth.shape[1], np.empty((0, 5), np.int64), np.empty(0, np.int64)
+        self.ends, fixed, self.size = np.empty((0, 2), np.int64), np.empty(0), SLOTS if paths is None else paths.shape[1]
+        if paths is None:
+            self.ends, ruled = links_of(shape).edges, features.fixed_scores(0)
+            fixed = np.zeros(2 * n_labels + 4 * len(self.ends)) if ruled is None else np.array(ruled)
+            plan, every = (tree_plan(shape).copy(), every) if tree else (plan, enumeration_plan(shape))
+        self.search = plan, every, fixed
+        cost = self.size * (n_labels + 8 * len(self.ends)) + (0 if tree or paths is not None else 2**n_labels)
+        self.work = self._work(n_labels, cost)
+        _, self.truths = self._means(self.start())
 
-    def start(self) -> MarginalPoint:
-        """The truth."""
-        check_fits(8 * self.aims.truth.size, f"{self.aims.truth.size:,} dual variables, one for each label of each sample,")
-        return self._start(self.aims.truth.astype(np.float64))
-
-    def _laid_out(self) -> tuple[Integers, ...]:
-        return self.ends.parents, np.bincount(self.ends.ladders.ravel(), minlength=len(self.order) + 1)[:-1]
-
-
-class PathBlocks(ForestBlocks):
-    """Paths: a block is a point of a simplex over their ends, or of one for each tree; pairwise steps."""
-
-    _kernels = staticmethod(later("structpred.fused._label_path_kernels"))
-
-    def _laid_out(self) -> tuple[Integers, ...]:
-        above, depths = np.append(self.ends.parents, -1), np.full(len(self.order) + 1, -1)
-        for v, parent in enumerate(self.ends.parents.tolist()):
-            depths[v] = depths[parent] + 1
-        return above, depths, self.ends.ends, np.array(self.ends.runs)
-
-    def _marginals(self, nodes: Floats) -> Floats:
-        return nodes @ self.ends.paths
+    def sets(self, point: MarginalPoint) -> tuple[Any, ...]:
+        """The edges, the outputs, and the runs of these."""
+        return self.ends, point.listed, self.runs
 
     def start(self) -> MarginalPoint:
-        """The paths of the truth."""
-        size = len(self.ends.ends) * len(self.features)
-        check_fits(8 * size, f"{size:,} dual variables, one for each path of each sample,")
-        lengths, nodes = self.ends.lengths(self.aims.truth == 1), np.zeros((len(self.features), len(self.ends.ends)))
-        for first, last in self.ends.runs:
-            nodes[np.arange(len(nodes)), first + lengths[:, first:last].argmax(axis=1)] = 1.0
-        return self._start(nodes)
+        """The truth, which all places of a list hold at first."""
+        truth, paths = self.aims.truth, self.paths
+        n = len(truth)
+        check_fits(8 * n * self.size + (n * self.size * truth.shape[1] if paths is None else 0), f"the outputs of {n:,} samples")
+        masses, alike = np.zeros((n, self.size)), np.ones((n, self.size))
+        if paths is not None:  # the path of the truth has the most labels with it in common, and no others
+            alike = 2.0 * truth @ paths - paths.sum(axis=0)
+        for first, last in self.runs:
+            masses[np.arange(n), first + alike[:, first:last].argmax(axis=1)] = 1.0
+        listed = np.repeat(truth[:, :, None], self.size, axis=2) if paths is None else paths[None]
+        return self._point(masses, len(self.ends), listed)
 
-
-class GraphBlocks:
-    """Labels on a graph whose edges have tables: a block is the labels' marginals and four numbers an edge."""
-
-    _kernels = staticmethod(later("structpred.fused._label_graph_kernels"))
-
-    def __init__(self, features: GraphFeatures, shape: Shape, tree: bool, truth: Integers, costs: Floats, upper: Floats) -> None:
-        self.features = features
-        self.aims = Aims.of(self.features, truth, costs, upper)
-        links, fixed = links_of(shape), self.features.fixed_scores(0)
-        self.ends = links.edges
-        ruled = np.zeros(2 * shape[0] + 4 * len(self.ends)) if fixed is None else np.array(fixed)
-        self.graph = (self.ends, links.first, links.other, links.edge, ruled, not ruled.any())
-        no_plan = np.empty((0, 5), np.int64), np.empty(0, np.int64)
-        self.search = (tree_plan(shape).copy(), no_plan[1]) if tree else (no_plan[0], enumeration_plan(shape))
-        size = 8 * (shape[0] + 4 * len(self.ends)) * len(self.features)
-        check_fits(size, f"the marginals of {shape[0]} labels and {len(self.ends):,} edges in {len(self.features):,} samples")
-        cost = 32 * len(self.ends) + (16 * shape[0] if tree else 2 ** shape[0])
-        self.work = 2 * len(self.features.nodes.indices) // max(len(self.features), 1) * shape[0] + cost
-
-    def start(self) -> MarginalPoint:
-        """The truth."""
-        n_labels = self.aims.truth.shape[1]
-        table, pairs = np.zeros((self.features.nodes.n_columns, n_labels)), np.zeros((len(self.ends), 4))
-        return MarginalPoint(table, pairs, self.aims.truth.astype(np.float64), self._true_edges())
-
-    def _true_edges(self) -> Floats:
-        truth = self.aims.truth.astype(np.int64)
-        on = 2 * truth[:, self.ends[:, 0]] + truth[:, self.ends[:, 1]]
-        return np.ascontiguousarray(on[:, :, None] == np.arange(4), dtype=np.float64)
+    def _means(self, point: MarginalPoint) -> tuple[Floats, Floats]:
+        labels, pairs = np.zeros(self.aims.truth.shape), np.zeros((len(self.ends), 4))
+        self.kernels().means_of(self.ends, point.nodes, point.listed, self.aims.upper, labels, pairs)
+        return labels, pairs
 
     def sweep(self, point: MarginalPoint, visits: Integers, gaps: Floats, values: Floats) -> int:
-        """A joint step of each instance, and steps of its labels."""
+        """Searches, and pairwise steps of each instance."""
         aims = self.aims
-        return int(self._kernels().sweep(aims.rows, self.graph, self.search, aims.goals, *point, visits, gaps, values))
+        return int(self.kernels().sweep(aims.rows, self.ends, self.runs, self.search, aims.goals, *point, visits, gaps, values))
 
     def values(self, point: MarginalPoint) -> Floats:
         """H_i of all instances."""
-        out = np.empty(len(self.aims.upper))
-        self._kernels().values_of(self.aims.rows, self.graph, self.search, self.aims.goals, point.table, point.pairs, out)
+        out, aims = np.empty(len(self.aims.upper)), self.aims
+        self.kernels().values_of(aims.rows, self.ends, self.runs, self.search, aims.goals, *point[:2], point.listed, out)
         return out
 
     def summed(self, point: MarginalPoint) -> tuple[MarginalPoint, Floats]:
         """Both tables are summed up anew."""
-        table = self.aims.table(point.nodes, self.features.nodes.n_columns)
-        pairs = np.tensordot(self.aims.upper, self._true_edges() - point.edges, axes=1)
-        return point._replace(table=table, pairs=pairs), self.aims.losses(point.nodes)
+        labels, pairs = self._means(point)
+        return point._replace(table=self.aims.table(labels, len(point.table)), pairs=self.truths - pairs), self.aims.losses(
+            labels
+        )
 
     def weights(self, point: MarginalPoint) -> Floats:
         """The flat weights."""

@@ -7,14 +7,16 @@ distribution over the outputs of instance i through its marginals mu_i alone:
 
 Where all labels share one row x_i, the gap and the line search of a block need no features: with the slopes g = theta + costs a
 move d changes D / p_i by <g, d> - p_i/(2 lam) (2 |x_i|^2 |d_nodes|^2 + |d_edges|^2). Weights of off and on are opposite, so that
-one table (d, L) holds them. A visit scores the instance once, makes the line search towards the best output, and then, from the
-same scores, smaller steps: in closed sets of a forest for each subtree and each label, on graphs towards the block's own
-distribution with one label forced, on paths from the worst leaf with mass to the best.
+one table (d, L) holds them. A visit scores the instance once, finds the best output, and makes steps from the same scores: in
+closed sets of a forest for each tree, subtree and label, else from the worst output with mass to the best, of all paths or of
+those that searches found. Passes that lower the gap by little, as where C is large or rows separate, are followed by a proximal
+Newton step of all blocks (`fused/near_points.py`).
 """
 
 from typing import Annotated, Any, NamedTuple, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from structpred.core.products import dot
 from structpred.core.types import Floats, Integers
@@ -33,21 +35,30 @@ CALL = 20_000_000
 NEAR = 1.05
 #: passes of the independent SVMs
 SVM_PASSES = 8
+#: a pass that leaves more than this share of the gap is followed by a step of all blocks; how far that reaches at first, by what
+#: this grows and falls, after at most how many Newton steps it grows, and its largest value
+SLOW, REACH, FACTOR, FEW, FAR = 0.7, 10.0, 3.0, 10, 1e8
+#: by what share weights are made longer at first, and at least
+LONGER, LEAST = 0.5, 1e-3
 
 
 class MarginalState(NamedTuple):
     """point: weights and marginals. visits: the order of the instances in the present pass. gaps, values: of each block, as its
-    last visit found them (inf: never). ahead: 1 once the point's own weights have the better objective than independent SVMs.
+    last visit found them (inf: never). pace: how far steps of all blocks reach, the sum of the gaps a pass ago, whether such a
+    step was made in this pass. best, least: the weights with the smallest objective seen, and that; at first those of
+    independent SVMs.
     """
 
     table: Floats
     pairs: Floats
     nodes: Annotated[Floats, Values(0.0, 1.0 + 1e-6)]
-    edges: Annotated[Floats, Values(-1e-6, 1.0 + 1e-6)]
+    listed: Annotated[npt.NDArray[np.int8], Values(0, 1)]
     visits: Annotated[Integers, Values(0)]
     gaps: Annotated[Floats, Values(0.0, np.inf)]
     values: Annotated[Floats, Values(0.0, np.inf)]
-    ahead: Annotated[Integers, Values(0, 1)]
+    pace: Annotated[Floats, Values(0.0, np.inf)]
+    best: Floats
+    least: Annotated[Floats, Values(0.0, np.inf)]
 
     @property
     def point(self) -> MarginalPoint:
@@ -68,7 +79,8 @@ class MarginalBCFW(Trainer):
     labels save passes; the certificate is the same.
 
     The weights of independent linear SVMs, one for each label, with C_svm = 2 C, cost some of these passes and are good weights
-    long before the dual is: they are what is returned until the dual's own have the better objective.
+    long before the dual is: they are what is returned until the dual's own have the better objective. After that it is the best
+    weights that a pass ended with, or a multiple of them.
 
     Parameters
     ----------
@@ -103,39 +115,57 @@ class MarginalBCFW(Trainer):
     def init_state(self, problem: Problem) -> MarginalState:
         """Every block at the truth, w = 0."""
         n, start = len(problem.task), _blocks(problem).start()
-        return MarginalState(*start, np.arange(n), np.full(n, np.inf), np.full(n, np.inf), np.array(0 if self.start else 1))
+        best, least = _independent(problem) if self.start else (np.zeros(problem.task.dim), np.inf)
+        pace, unseen = np.array([REACH, np.inf, 0.0]), np.full(n, np.inf)
+        return MarginalState(*start, np.arange(n), unseen, unseen.copy(), pace, best.copy(), np.array(least))
 
     def order(self, problem: Problem, state: MarginalState, rng: np.random.Generator, n_pass: int) -> Integers:
-        """Compiled calls over runs of a new permutation of the instances."""
+        """Compiled calls over runs of a new permutation of the instances; then -1, a step of all."""
         n = len(problem.task)
         state.visits[:] = rng.permutation(n)
-        return np.arange(-(-n // _run(problem)), dtype=np.int64)
+        return np.append(np.arange(-(-n // _run(problem)), dtype=np.int64), -1)
 
     def update(self, problem: Problem, state: MarginalState, item: int) -> tuple[MarginalState, bool]:
-        """One compiled call."""
+        """One compiled call, or the step of all blocks where the pass did little."""
+        if item < 0:
+            return state, self._leap(problem, state)
         size = _run(problem)
         visits = state.visits[item * size : (item + 1) * size]
         return state, _blocks(problem).sweep(state.point, visits, state.gaps, state.values) > 0
 
+    def _leap(self, problem: Problem, state: MarginalState) -> bool:
+        before, gap = state.pace[1], dot(problem.p, state.gaps)
+        state.pace[1:] = gap, gap > SLOW * before
+        if state.pace[2]:
+            steps, solved = _blocks(problem).leap(state.point, float(state.pace[0]))
+            growth = FACTOR if solved and steps <= FEW else 1.0 if solved else 1.0 / FACTOR
+            state.pace[0] = min(growth * state.pace[0], FAR)
+        return bool(state.pace[2])
+
     def finish_pass(self, problem: Problem, state: MarginalState) -> MarginalState:
-        """Compare with independent SVMs, until the dual's weights are the better ones for the first time."""
-        if not state.ahead:
-            goal, seen = _independent(problem)[1], problem.lam * _half_square(state.point) + dot(problem.p, state.values)
-            # what visits saw says when a sweep over all is worth its time
-            state.ahead[...] = seen <= NEAR * goal and _primal(problem, state.point) <= goal
+        """Keep the point's weights, or multiples of them, if their objective is the smallest seen."""
+        seen, point = problem.lam * _half_square(state.point) + dot(problem.p, state.values), state.point
+        if not state.pace[2] and seen > NEAR * state.least:
+            return state  # what visits saw says when a sweep over all is worth its time
+        primal, longer = _primal(problem, point), LONGER if state.pace[2] else 0.0
+        while longer > LEAST:  # where rows separate, a little more length leaves no loss, and C no longer matters
+            other = point._replace(table=(1.0 + longer) * point.table, pairs=(1.0 + longer) * point.pairs)
+            value = _primal(problem, other)
+            primal, point, longer = (value, other, longer) if value < primal else (primal, point, longer / 3.0)
+        if primal < state.least:
+            state.least[...], state.best[:] = primal, _blocks(problem).weights(point)
         return state
 
     def weights(self, problem: Problem, state: MarginalState) -> Vector:
-        """Those of the dual point, or of independent SVMs as long as these are better."""
-        found = _blocks(problem).weights(state.point) if state.ahead else _independent(problem)[0]
+        """The best that were seen; in the first pass, without independent SVMs, those of the dual point."""
+        found = state.best if np.isfinite(state.least) else _blocks(problem).weights(state.point)
         return cast(Vector, found.astype(problem.task.dtype))
 
     def objective(self, problem: Problem, state: MarginalState) -> tuple[float, float]:
         """Primal at the weights to return, and the dual value, with weights that are summed up anew."""
-        blocks = _blocks(problem)
-        point, losses = blocks.summed(state.point)
+        point, losses = _blocks(problem).summed(state.point)
         dual = dot(problem.p, losses) - problem.lam * _half_square(point)
-        return (_primal(problem, state.point) if state.ahead else _independent(problem)[1]), dual
+        return float(state.least) if np.isfinite(state.least) else _primal(problem, state.point), dual
 
     def gap_estimate(self, problem: Problem, state: MarginalState) -> float:
         """The gaps of the blocks, each as its last visit found it."""

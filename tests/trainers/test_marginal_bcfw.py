@@ -47,16 +47,25 @@ def optimum(problem: Problem) -> float:
 def test_the_bounds_close_on_the_optimum_of_a_generic_solver(kind: str) -> None:
     """Dual below, primal above the optimum at every check, and both near it in the end; sample weights, zero ones too, count."""
     made = problem_of_kind(kind, weighted=True)
-    result = train(made, MarginalBCFW(), RunSettings(max_iter=400, tol=2e-4, check_every=40))
+    result = train(made, MarginalBCFW(), RunSettings(max_iter=100, tol=5e-7, check_every=10))
     value = optimum(made)
     checked = [row for row in result.history if row["primal"] is not None]
     assert all(row["dual"] - 1e-8 <= value <= row["primal"] + 1e-8 for row in checked)
-    near = 1e-2 if len(made.task.features.groups) > 2 else 5e-4  # joint steps, which tables need, are slow near the end
-    assert result.certificate.dual == pytest.approx(value, rel=near)
-    assert result.certificate.primal == pytest.approx(value, rel=near)
+    assert result.certificate.dual == pytest.approx(value, rel=1e-6)
+    assert result.certificate.primal == pytest.approx(value, rel=1e-6)
     duals = [row["dual"] for row in checked]
     assert (np.diff(duals) >= -1e-12).all()
     assert result.certificate.primal == pytest.approx(made.primal(result.weights), rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n", [14, 60])
+def test_large_c_does_not_keep_the_gap_open(kind: str, n: int) -> None:
+    """With and without rows that separate; visits of one block after the other would leave most of the gap."""
+    settings = RunSettings(max_iter=100, tol=1e-3, check_every=10)
+    result = train(problem_of_kind(kind, 1e-4, n=n, weighted=True), MarginalBCFW(), settings)
+    assert result.stop_reason == "tol"
+    assert (np.diff([row["dual"] for row in result.history if row["dual"] is not None]) >= -1e-12).all()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -73,7 +82,7 @@ def test_a_point_is_what_its_parts_say(kind: str) -> None:
     anew, losses = blocks.summed(state.point)
     np.testing.assert_allclose(anew.table, state.table, atol=1e-12)
     np.testing.assert_allclose(anew.pairs, state.pairs, atol=1e-12)
-    w, counted = trainer.weights(made, state), made.p > 0
+    w, counted = blocks.weights(state.point), made.p > 0
     np.testing.assert_allclose(blocks.values(state.point), np.maximum(made.surrogate.values(made.task, w), 0.0), atol=1e-12)
     primal, dual = trainer.objective(made, state)
     assert dual == pytest.approx(float(made.p @ losses) - made.lam / 2 * float(w @ w), abs=1e-12)
@@ -85,12 +94,7 @@ def test_a_point_is_what_its_parts_say(kind: str) -> None:
     assert (gaps[counted] >= 0.0).all()
     assert state.nodes.min() >= 0.0
     assert state.nodes.max() <= 1.0 + 1e-12
-    ends = made.task.shapes[0][2:]
-    if state.edges.size:  # tables agree with their labels
-        np.testing.assert_allclose(state.edges.sum(axis=2), 1.0, atol=1e-12)
-        np.testing.assert_allclose(state.edges[:, :, 2:].sum(axis=2), state.nodes[:, ends[::2]], atol=1e-12)
-        np.testing.assert_allclose(state.edges[:, :, 1::2].sum(axis=2), state.nodes[:, ends[1::2]], atol=1e-12)
-    if kind == "paths":
+    if state.listed.size:
         np.testing.assert_allclose(state.nodes.sum(axis=1), 1.0, atol=1e-12)
 
 
@@ -148,10 +152,11 @@ def test_compiled_visits_are_the_plain_ones() -> None:
         for i in state.visits.tolist():
             if made.p[i] > 0:
                 plain_visit(V, m[i], dense[i], task.labels[i], made.p[i] / made.lam)
-        for item in items:
+        for item in items[items >= 0]:
             trainer.update(made, state, int(item))
-    np.testing.assert_allclose(trainer.weights(made, state).reshape(5, -1, 2)[:, :, 1], V.T, atol=1e-12)
-    np.testing.assert_allclose(marginal_bcfw._blocks(made).weights(state.point).reshape(5, -1, 2)[:, :, 0], -V.T, atol=1e-12)
+    found = marginal_bcfw._blocks(made).weights(state.point).reshape(5, -1, 2)
+    np.testing.assert_allclose(found[:, :, 1], V.T, atol=1e-12)
+    np.testing.assert_allclose(found[:, :, 0], -V.T, atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["complete", "closed", "paths"])

@@ -5,6 +5,9 @@
 
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
+import numpy.typing as npt
+
 from structpred.core.types import Floats, Integers
 from structpred.task.fast import welds
 
@@ -12,13 +15,13 @@ from structpred.task.fast import welds
 class MarginalPoint(NamedTuple):
     """A dual point. table: (d, L), the weights of labels that are on; off they are the opposite. pairs: (E, 4), those of edges.
 
-    nodes: for each instance the mass of each label, or of each output that is listed. edges: (n, E, 4), those of edges.
+    nodes: for each instance the mass of each label, or of each output that is listed. listed: (n or 1, L, outputs), these.
     """
 
     table: Floats
     pairs: Floats
     nodes: Floats
-    edges: Floats
+    listed: npt.NDArray[np.int8]
 
 
 class MarginalBlocks(Protocol):
@@ -36,6 +39,9 @@ class MarginalBlocks(Protocol):
         """Visit these instances in one compiled call: steps in `point`; the block's gap and H_i, both as they were found, go to
         gaps[i] and values[i]. Returns how many blocks moved.
         """
+
+    def leap(self, point: MarginalPoint, reach: float) -> tuple[int, bool]:
+        """A proximal step of all blocks, `reach` times as far as one's own: (Newton steps, whether these were enough)."""
 
     def values(self, point: MarginalPoint) -> Floats:
         """H_i of every instance at the weights of the point."""
