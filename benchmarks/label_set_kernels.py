@@ -1,6 +1,6 @@
 """Label sets with kernels and scaled features: scores on test sets, and which scale is best in folds of training data.
 
-    python benchmarks/label_set_kernels.py            some three minutes
+    python benchmarks/label_set_kernels.py            some ten minutes
     python benchmarks/label_set_kernels.py --quick    one fold, fewer passes
 
 In emotions, yeast and imclef07a most features are not zero; the others are sparse and binary.

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
+from sklearn.model_selection import cross_val_score
 from sklearn.preprocessing import StandardScaler
 
 from structpred.data.hierarchy import LabelHierarchy
@@ -267,3 +268,27 @@ def test_a_hierarchy_that_is_no_tree() -> None:
     graph = LabelHierarchy(3, [(0, 2), (1, 2)])
     model = HierarchicalMultiLabel(hierarchy=graph, kernel="rbf", max_iter=3).fit(X, graph.closed(Y))
     assert graph.broken(model.predict(X)) is None
+
+
+@pytest.mark.parametrize("trainer", ["marginal_bcfw", "bcfw", "corrective"])
+def test_resumed_runs_end_in_the_same_bits(trainer: str, tmp_path: Path) -> None:
+    """A checkpoint after half of the passes leads where all passes lead; bounds never cross."""
+    X, Y = data()
+    common: dict[str, Any] = {"kernel": "rbf", "tol": 0.0, "random_state": 0}
+    whole = MultiLabelMRF(trainer, max_iter=6, **common).fit(X, Y)
+    MultiLabelMRF(trainer, max_iter=3, checkpoint=tmp_path / "c", **common).fit(X, Y)
+    resumed = MultiLabelMRF(trainer, max_iter=6, checkpoint=tmp_path / "c", resume=True, **common).fit(X, Y)
+    assert resumed.coef_.tobytes() == whole.coef_.tobytes()
+    assert all(row["gap"] >= 0 for row in whole.history_ if row.get("gap") is not None)
+
+
+def test_folds_of_a_precomputed_kernel() -> None:
+    """scikit-learn cuts rows and columns of a matrix of kernel values: scores are those of the kernel by name."""
+    X, Y = data(60)
+    model = MultiLabelMRF(kernel="rbf", gamma=0.5, scale=None, n_components=1 - 1e-6, max_iter=10)
+    given = MultiLabelMRF(kernel="precomputed", n_components=1 - 1e-6, max_iter=10)
+    scaled = StandardScaler().fit_transform(X)
+    named, computed = (
+        cross_val_score(m, rows, Y, cv=3) for m, rows in ((model, scaled), (given, rbf_kernel(scaled, scaled, 0.5)))
+    )
+    np.testing.assert_allclose(named, computed, atol=0.1)
