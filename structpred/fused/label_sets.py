@@ -190,8 +190,8 @@ class ClosedBlocks(Blocks):
 
 
 class ListedBlocks(Blocks):
-    """Outputs that are listed: a block is a point of the simplex over them. known: (labels, paths), those of all instances, and the
-    runs of them, of trees, over which there is a simplex each; None: each has a list of its own, of what searches found.
+    """Outputs that are listed: a block is a point of the simplex over them. known: (labels, paths), those of all instances, and
+    the runs of them, of trees, over which there is a simplex each; None: each has a list of its own, of what searches found.
     """
 
     kernels = staticmethod(later("structpred.fused._listed_set_kernels"))

@@ -58,7 +58,7 @@ def test_the_tightest_rule_is_found(
     names the first of them with its labels."""
     X, Y = rows_of(tree, per_row)
     with caplog.at_level(logging.INFO, "structpred.models"):
-        model = HierarchicalMultiLabel(max_iter=2, hierarchy=tree).fit(X, Y)
+        model = HierarchicalMultiLabel(max_iter=2, scale=None, hierarchy=tree).fit(X, Y)
     assert model.require_ == need
     assert any(f"(require={need!r})" in line for line in caplog.messages)
     told = [line for line in caplog.messages if line.startswith("not require=")]
@@ -78,7 +78,7 @@ def test_every_trainer_certifies_the_objective_over_what_is_required(
 ) -> None:
     """The primal value is that over all outputs that keep the rule, no bound is above it, and held-out rows are mostly right."""
     X, Y = rows_of(tree, per_row)
-    settings: dict[str, Any] = {"C": 0.5, "max_iter": 30, "label_weights": "depth", "random_state": 0}
+    settings: dict[str, Any] = {"C": 0.5, "max_iter": 30, "label_weights": "depth", "random_state": 0, "scale": None}
     model = HierarchicalMultiLabel(trainer, hierarchy=tree, tol=0.0, check_every=5, **settings).fit(X, Y)
     assert model.require_ == need
     outputs, risk = outputs_that(need, tree), 0.0
@@ -87,7 +87,7 @@ def test_every_trainer_certifies_the_objective_over_what_is_required(
         risk += float(((outputs != truth) @ model.label_weights_ + gaps).max())
     wanted = 0.5 / (0.5 * len(X)) * model.coef_ @ model.coef_ + risk / len(X)
     assert model.certificate_.primal == pytest.approx(wanted, rel=1e-6)
-    assert all(row["gap"] is None or row["gap"] >= 0.0 for row in model.history_)
+    assert all(row["gap"] is None or row["gap"] >= -1e-11 for row in model.history_)  # rounding, at the optimum
     T, truth = rows_of(tree, per_row, 60, 1)
     assert model.score(T, truth) > 0.7
     allowed = {tuple(row) for row in outputs.tolist()}
@@ -100,7 +100,7 @@ def test_missing_labels_and_slack_rescaling(need: str, surrogate: str) -> None:
     """Training completes missing labels within the rule; slack rescaling has outputs of it, too."""
     X, Y = rows_of(FOREST, "cut")
     Y[::7, [1, 2, 5]] = -1
-    model = HierarchicalMultiLabel(C=0.5, max_iter=5, hierarchy=FOREST, require=need, surrogate=surrogate).fit(X, Y)
+    model = HierarchicalMultiLabel(C=0.5, max_iter=5, scale=None, hierarchy=FOREST, require=need, surrogate=surrogate).fit(X, Y)
     assert model.score(*rows_of(FOREST, "cut", 60, 1)) > 0.5
 
 
@@ -108,7 +108,7 @@ def test_missing_labels_and_slack_rescaling(need: str, surrogate: str) -> None:
 def test_explanations_know_the_rule(need: str) -> None:
     """Scores of explained parts add up to those of the output, and the runner-up is the best other one."""
     X, Y = rows_of(FOREST, "leaf")
-    model = HierarchicalMultiLabel(C=0.5, max_iter=5, hierarchy=FOREST, require=need).fit(X, Y)
+    model = HierarchicalMultiLabel(C=0.5, max_iter=5, scale=None, hierarchy=FOREST, require=need).fit(X, Y)
     outputs = outputs_that(need, FOREST)
     scores = scores_of(model, X[0], outputs)
     best = np.argsort(-scores)
@@ -122,7 +122,7 @@ def test_explanations_know_the_rule(need: str) -> None:
 def test_files_keep_the_rule_that_was_found(per_row: str, need: str, tmp_path: Any) -> None:
     """A loaded model asks for it, and refuses rows against it."""
     X, Y = rows_of(FOREST, per_row)
-    HierarchicalMultiLabel(max_iter=2, hierarchy=FOREST).fit(X, Y).save(tmp_path / "m.spz")
+    HierarchicalMultiLabel(max_iter=2, scale=None, hierarchy=FOREST).fit(X, Y).save(tmp_path / "m.spz")
     assert load(tmp_path / "m.spz").require == load(tmp_path / "m.spz").require_ == need
 
 
@@ -141,7 +141,7 @@ def test_scores_of_labels_on_graphs_are_those_of_all_outputs(edges: Any) -> None
     X, Y = rng.normal(size=(30, 4)), rng.integers(0, 2, (30, 6))
     outputs = np.array(list(np.ndindex(*[2] * 6)))
     for oracle in (None, TreeMRF()) if edges != "complete" else (None,):
-        model = MultiLabelMRF(C=1.0, max_iter=5, edges=edges, oracle=oracle).fit(X, Y)
+        model = MultiLabelMRF(C=1.0, max_iter=5, scale=None, edges=edges, oracle=oracle).fit(X, Y)
         scores = np.array([scores_of(model, x, outputs) for x in X[:8]])
         on = [[s[outputs[:, k] == 1].max() - s[outputs[:, k] == 0].max() for k in range(6)] for s in scores]
         np.testing.assert_allclose(model.predict_scores(X[:8]), on, atol=1e-9)
