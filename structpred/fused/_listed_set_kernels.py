@@ -174,11 +174,13 @@ def means_of(ends, nodes, listed, upper, labels, edges):
 def nearest(sets, i, slopes, pairs, tau, centre, point, marks):
     """The projection of centre + tau scores on the simplex; what is positive is free."""
     ends, listed = sets
-    n, cut = point.shape[0], -np.inf
+    n, cut, top = point.shape[0], -1.0, -np.inf
     scores_of(ends, slopes, pairs, listed[i % listed.shape[0]], point)
     for k in range(n):
         point[k] = centre[k] + tau * point[k]
-        cut = max(cut, point[k] - 1.0)
+        top = max(top, point[k])
+    for k in range(n):  # so that the sum is 1 but for rounding, however far tau reaches
+        point[k] -= top
     marks[0], left = n + 1, n + 2
     while marks[0] < left:  # Michelot (1986): the cut rises, and points fall below it for good
         total, left, marks[0] = 0.0, marks[0], 0
