@@ -181,10 +181,12 @@ def nearest(sets, i, slopes, pairs, tau, centre, point, marks):
     ends, listed, runs = sets
     scores_of(ends, slopes, pairs, listed[i % listed.shape[0]], point)
     for first, last in runs:
-        cut = -np.inf
+        cut, top = -1.0, -np.inf
         for k in range(first, last):
             point[k] = centre[k] + tau * point[k]
-            cut = max(cut, point[k] - 1.0)
+            top = max(top, point[k])
+        for k in range(first, last):  # so that the sum is 1 but for rounding, however far tau reaches
+            point[k] -= top
         count, left = last - first + 1, last - first + 2
         while count < left:  # Michelot (1986): the cut rises, and points fall below it for good
             total, left, count = 0.0, count, 0

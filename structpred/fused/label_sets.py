@@ -132,7 +132,7 @@ class Blocks:
     def summed(self, point: MarginalPoint) -> tuple[MarginalPoint, Floats]:
         """The weights are summed up anew."""
 
-    def leap(self, point: MarginalPoint, reach: float) -> tuple[int, bool]:
+    def leap(self, point: MarginalPoint, reach: float) -> bool:
         """Over all blocks."""
         return leap(self, point, reach)
 

@@ -17,8 +17,8 @@ from structpred.task.fast.marginal_blocks import MarginalPoint
 NEWTON, GRADIENTS, SHARE, SHORT = 20, 50, 0.1, 1e-3
 
 
-def leap(blocks: Any, point: MarginalPoint, reach: float) -> tuple[int, bool]:
-    """The point moves to that maximum, or as far towards it as the dual grows; (Newton steps, whether these were enough).
+def leap(blocks: Any, point: MarginalPoint, reach: float) -> bool:
+    """The point moves to that maximum, or as far towards it as the dual grows; whether it got all the way.
 
     reach: tau in units of a block's own curvature.
     """
@@ -76,4 +76,4 @@ def leap(blocks: Any, point: MarginalPoint, reach: float) -> tuple[int, bool]:
         step = 1.0 if gain >= square else gain / square
         point.nodes[:] = nodes if step == 1.0 else point.nodes + step * (nodes - point.nodes)
         point.table[:], point.pairs[:] = views(start + step * (end - start))
-    return done, done < NEWTON
+    return gain >= square

@@ -36,8 +36,8 @@ NEAR = 1.05
 #: passes of the independent SVMs
 SVM_PASSES = 8
 #: a pass that leaves more than this share of the gap is followed by a step of all blocks; how far that reaches at first, by what
-#: this grows and falls, after at most how many Newton steps it grows, and its largest value
-SLOW, REACH, FACTOR, FEW, FAR = 0.7, 10.0, 3.0, 10, 1e8
+#: this grows and falls, and its largest value
+SLOW, REACH, FACTOR, FAR = 0.7, 10.0, 3.0, 1e6
 #: by what share weights are made longer at first, and at least
 LONGER, LEAST = 0.5, 1e-3
 
@@ -137,9 +137,8 @@ class MarginalBCFW(Trainer):
         before, gap = state.pace[1], dot(problem.p, state.gaps)
         state.pace[1:] = gap, gap > SLOW * before
         if state.pace[2]:
-            steps, solved = _blocks(problem).leap(state.point, float(state.pace[0]))
-            growth = FACTOR if solved and steps <= FEW else 1.0 if solved else 1.0 / FACTOR
-            state.pace[0] = min(growth * state.pace[0], FAR)
+            made = _blocks(problem).leap(state.point, float(state.pace[0]))
+            state.pace[0] = min((FACTOR if made else 1.0 / FACTOR) * state.pace[0], FAR)
         return bool(state.pace[2])
 
     def finish_pass(self, problem: Problem, state: MarginalState) -> MarginalState:

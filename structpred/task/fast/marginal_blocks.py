@@ -40,8 +40,8 @@ class MarginalBlocks(Protocol):
         gaps[i] and values[i]. Returns how many blocks moved.
         """
 
-    def leap(self, point: MarginalPoint, reach: float) -> tuple[int, bool]:
-        """A proximal step of all blocks, `reach` times as far as one's own: (Newton steps, whether these were enough)."""
+    def leap(self, point: MarginalPoint, reach: float) -> bool:
+        """A proximal step of all blocks, `reach` times as far as one's own; whether it got all the way."""
 
     def values(self, point: MarginalPoint) -> Floats:
         """H_i of every instance at the weights of the point."""
