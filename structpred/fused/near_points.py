@@ -14,7 +14,7 @@ from structpred.core.types import Floats
 from structpred.task.fast.marginal_blocks import MarginalPoint
 
 #: Newton steps, and steps of conjugate gradients in each; what share of the error ends either; shortest step
-NEWTON, GRADIENTS, SHARE, SHORT = 20, 50, 0.1, 1e-3
+NEWTON, GRADIENTS, SHARE, SHORT = 10, 25, 0.1, 1e-3
 
 
 def leap(blocks: Any, point: MarginalPoint, reach: float) -> bool:
