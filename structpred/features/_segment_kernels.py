@@ -3,10 +3,16 @@
 
 Label 0 is outside of all phrases. Tokens have labels of their own: 0 under label 0, whose segments are one token long; under
 another label l 4 l - 3 where a token is a segment alone, 4 l - 2 where it starts one, 4 l - 1 inside, 4 l where it ends one.
+
+space: how many weights tokens have, n_labels, longest, the first row of start, stop and transitions, the offsets of sequences, and
+of tokens and of segments indices, values, indptr and the width of their tables of weights.
 """
 
 import numpy as np
 
+from structpred.core._sparse_kernels import in_order
+from structpred.core.fixed_scores import FORBIDDEN
+from structpred.features._feature_kernels import add_bounds, pairs_of_sequence, score_rows, spread_sequence
 from structpred.runtime.jit import njit
 
 
@@ -42,3 +48,79 @@ def spread_inside(parts, counts, longest, n_labels, tokens):
             for u in range(t + 1, t + m - 1):
                 tokens[u, 4 * label - 1] += counts[j]
             tokens[t + m - 1, 4 * label] += counts[j]
+
+
+@njit(cache=True, nogil=True)
+def score_segments(w, scale, forbidden, i, space, out):
+    """The part scores of sequence i at the weights scale * w, with `forbidden` added to longer segments of label 0."""
+    n_token_weights, n_labels, longest, start_row, offsets, (indices, values, indptr, width), whole = space
+    first, length = offsets[i], offsets[i + 1] - offsets[i]
+    tokens, segments = np.empty((length, width)), np.empty((length * longest, whole[3]))
+    score_rows(w[:n_token_weights].reshape((-1, width)), indices, values, indptr, first, length, tokens)
+    table = w[n_token_weights:].reshape((-1, whole[3]))
+    score_rows(table, whole[0], whole[1], whole[2], first * longest, length * longest, segments)
+    add_bounds(table, start_row, 0, length * longest, 0, length * longest, segments)
+    n = length * longest
+    for row in range(n):
+        for label in range(n_labels):
+            out[row * n_labels + label] = segments[row, label]
+    for p in range(n_labels):
+        for label in range(n_labels):
+            out[(n + p) * n_labels + label] = table[start_row + 2 + p, label]
+    add_inside(tokens, longest, n_labels, out)
+    for at in range(out.shape[0] if scale != 1.0 else 0):
+        out[at] *= scale
+    for row in range(n if forbidden != 0.0 else 0):
+        out[row * n_labels] += forbidden if row % longest > 0 else 0.0
+
+
+@njit(cache=True, nogil=True)
+def score_each(w, scale, start, space, places, out):
+    """`score_segments` of the sequences from `start` on, with what is forbidden."""
+    for k in range(places.shape[0] - 1):
+        score_segments(w, scale, FORBIDDEN, start + k, space, out[places[k] : places[k + 1]])
+
+
+@njit(cache=True, nogil=True)
+def combine_segments(i, parts, counts, space):
+    """The joint features of sparse part counts of sequence i, as sorted unique pairs."""
+    n_token_weights, n_labels, longest, start_row, offsets, (indices, values, indptr, width), whole = space
+    first, last = offsets[i], offsets[i + 1]
+    inside = np.zeros((last - first, 4 * n_labels - 3))
+    spread_inside(parts, counts, longest, n_labels, inside)
+    some = inside.reshape(-1)
+    on = np.flatnonzero(some)
+    idx, val = pairs_of_sequence(on, some[on], indices, values, indptr, first, last, -1, width, inside.shape[1])
+    idx, val = in_order(idx, val, n_token_weights)
+    begin, end = first * longest, last * longest
+    more = pairs_of_sequence(parts, counts, whole[0], whole[1], whole[2], begin, end, start_row, whole[3], n_labels)
+    idx2, val2 = in_order(more[0], more[1], (start_row + 2 + n_labels) * whole[3])
+    return np.concatenate((idx, idx2 + n_token_weights)), np.concatenate((val, val2))
+
+
+@njit(cache=True, nogil=True)
+def add_spread(i, mu, coef, space, out):
+    """out += coef * Psi^T mu for the dense mu of sequence i; O(length * longest * n_labels) and the features."""
+    n_token_weights, n_labels, longest, start_row, offsets, (indices, values, indptr, width), whole = space
+    first, last = offsets[i], offsets[i + 1]
+    inside, longer = np.zeros((last - first, 4 * n_labels - 3)), np.empty(n_labels)
+    for t in range(last - first):
+        inside[t, 0] = mu[t * longest * n_labels]
+        longer[:] = 0.0
+        for m in range(min(longest, last - first - t), 0, -1):
+            for label in range(1, n_labels):
+                x = mu[(t * longest + m - 1) * n_labels + label]
+                if m == 1:
+                    inside[t, 4 * label - 3] += x
+                    continue
+                longer[label] += x
+                inside[t, 4 * label - 2] += x
+                inside[t + m - 1, 4 * label] += x
+                if m > 2:
+                    inside[t + m - 2, 4 * label - 1] += longer[label]
+    row, marks = np.zeros(width), 4 * n_labels - 3
+    table = out[:n_token_weights].reshape((-1, width))
+    spread_sequence(inside.reshape(-1), coef, indices, values, indptr, first, last, -1, marks, row, table)
+    table = out[n_token_weights:].reshape((-1, whole[3]))
+    begin, end, row = first * longest, last * longest, np.zeros(whole[3])
+    spread_sequence(mu, coef, whole[0], whole[1], whole[2], begin, end, start_row, n_labels, row, table)

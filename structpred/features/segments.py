@@ -37,6 +37,8 @@ class SegmentFeatures(FeatureMap):
         self.dim, self.dtype = self.tokens.dim + self.segments.dim, self.tokens.dtype
         self.groups = np.concatenate((self.tokens.groups, self.tokens.dim + self.segments.groups[1:]))
         self.group_names = [*self.tokens.group_names, *self.segments.group_names]
+        rows = ((f.data.indices, f.data.values, f.data.indptr, f.width) for f in (self.tokens, self.segments))
+        self.space = (self.tokens.dim, n_labels, longest, self.segments.start_row, tokens.offsets, *rows)
         self.shapes = [(length, n_labels, longest) for length in tokens.lengths.tolist()]
 
     def __len__(self) -> int:
@@ -50,9 +52,14 @@ class SegmentFeatures(FeatureMap):
     def scores(self, w: Vector, i: int) -> Floats:
         """Those of segments, then of neighbours."""
         check_length(w, self.dim)
-        inside, out = self.tokens.scores(w[: self.tokens.dim], i), self.segments.scores(w[self.tokens.dim :], i)
-        _kernels().add_inside(inside.reshape(-1, self.tokens.n_labels), self.longest, self.segments.n_labels, out)
+        out = np.empty(self.n_parts(i))
+        _kernels().score_segments(w, 1.0, 0.0, i, self.space, out)
         return out
+
+    def score_block(self, w: Vector, scale: float, start: int, stop: int, places: Integers, out: Floats) -> None:
+        """Those of sequences start..stop-1 at scale * w, with the fixed ones, that of `start + k` from out[places[k]] on."""
+        check_length(w, self.dim)
+        _kernels().score_each(w, scale, start, self.space, places, out)
 
     def fixed_scores(self, i: int) -> Floats | None:
         """Longer segments of label 0 are forbidden."""
@@ -60,12 +67,12 @@ class SegmentFeatures(FeatureMap):
 
     def adjoint(self, i: int, parts: Integers, counts: Floats) -> SparseVector:
         """The joint features of sparse part counts."""
-        inside = np.zeros((self.shapes[i][0], self.tokens.n_labels))
-        _kernels().spread_inside(parts, counts, self.longest, self.segments.n_labels, inside)
-        on = np.flatnonzero(inside)
-        of_tokens, whole = self.tokens.adjoint(i, on, inside.ravel()[on]), self.segments.adjoint(i, parts, counts)
-        indices = np.concatenate((of_tokens.indices, self.tokens.dim + whole.indices))
-        return SparseVector(indices, np.concatenate((of_tokens.values, whole.values)))
+        return SparseVector(*_kernels().combine_segments(i, parts, counts, self.space))
+
+    def add_spread(self, i: int, mu: Floats, coef: float, out: Floats) -> None:
+        """out += coef * Psi_i^T mu for dense mu."""
+        check_length(out, self.dim)
+        _kernels().add_spread(i, mu, coef, self.space, out)
 
     def arrays(self) -> Sequence[AnyArray]:
         """The packed features."""
