@@ -87,7 +87,9 @@ def sum_segments(theta, length, n_labels, longest, mu):
     handed on by these shares, which add up to one. So probabilities stay consistent to rounding however large the scores are.
     """
     edges, step = length * longest * n_labels, (longest - 1) * n_labels
-    arrive, starts = np.zeros((2, length + 1, n_labels))  # of an end, and of a start: first logarithms of sums, then probabilities
+    arrive, starts = np.zeros(
+        (2, length + 1, n_labels)
+    )  # of an end, and of a start: first logarithms of sums, then probabilities
     before = np.empty((length + 1, n_labels * n_labels))  # of each start and label: the shares of the labels before
     for e in range(1, length + 1):
         n = min(longest, e)
