@@ -4,15 +4,15 @@
 Label 0 is outside of all phrases. Tokens have labels of their own: 0 under label 0, whose segments are one token long; under
 another label l 4 l - 3 where a token is a segment alone, 4 l - 2 where it starts one, 4 l - 1 inside, 4 l where it ends one.
 
-space: how many weights tokens have, n_labels, longest, the first row of start, stop and transitions, the offsets of sequences, and
-of tokens and of segments indices, values, indptr and the width of their tables of weights.
+space: how many weights tokens have, n_labels, longest, the row of starts, the offsets of sequences, and of tokens and of segments
+indices, values, indptr and the width of their tables of weights.
 """
 
 import numpy as np
 
 from structpred.core._sparse_kernels import in_order
 from structpred.core.fixed_scores import FORBIDDEN
-from structpred.features._feature_kernels import add_bounds, pairs_of_sequence, score_rows, spread_sequence
+from structpred.features._feature_kernels import add_bounds, pairs_of_sequence, score_rows
 from structpred.runtime.jit import njit
 
 
@@ -36,18 +36,24 @@ def add_inside(tokens, longest, n_labels, out):
 
 
 @njit(cache=True, nogil=True)
-def spread_inside(parts, counts, longest, n_labels, tokens):
-    """The adjoint: add what segments count to the labels of their tokens; parts that are no segments are passed over."""
-    for j in range(parts.shape[0]):
-        row, label = parts[j] // n_labels, parts[j] % n_labels
-        t, m = row // longest, row % longest + 1
-        if m == 1 and t < tokens.shape[0]:
-            tokens[t, max(4 * label - 3, 0)] += counts[j]
-        elif label > 0 and t + m <= tokens.shape[0]:
-            tokens[t, 4 * label - 2] += counts[j]
-            for u in range(t + 1, t + m - 1):
-                tokens[u, 4 * label - 1] += counts[j]
-            tokens[t + m - 1, 4 * label] += counts[j]
+def inside_of(mu, length, longest, n_labels):
+    """The adjoint: how often tokens have their labels, (length, 4 * n_labels - 3), where segments are counted by mu."""
+    tokens, longer = np.zeros((length, 4 * n_labels - 3)), np.empty(n_labels)
+    for t in range(length):
+        row = t * longest * n_labels
+        tokens[t, 0] = mu[row]
+        longer[:] = 0.0
+        for m in range(min(longest, length - t), 1, -1):
+            for label in range(1, n_labels):
+                x = mu[row + (m - 1) * n_labels + label]
+                longer[label] += x
+                tokens[t + m - 1, 4 * label] += x
+                if m > 2:
+                    tokens[t + m - 2, 4 * label - 1] += longer[label]
+        for label in range(1, n_labels):
+            tokens[t, 4 * label - 3] = mu[row + label]
+            tokens[t, 4 * label - 2] = longer[label]
+    return tokens
 
 
 @njit(cache=True, nogil=True)
@@ -86,41 +92,14 @@ def combine_segments(i, parts, counts, space):
     """The joint features of sparse part counts of sequence i, as sorted unique pairs."""
     n_token_weights, n_labels, longest, start_row, offsets, (indices, values, indptr, width), whole = space
     first, last = offsets[i], offsets[i + 1]
-    inside = np.zeros((last - first, 4 * n_labels - 3))
-    spread_inside(parts, counts, longest, n_labels, inside)
-    some = inside.reshape(-1)
+    mu = np.zeros(((last - first) * longest + n_labels) * n_labels)
+    for j in range(parts.shape[0]):
+        mu[parts[j]] += counts[j]
+    some = inside_of(mu, last - first, longest, n_labels).reshape(-1)
     on = np.flatnonzero(some)
-    idx, val = pairs_of_sequence(on, some[on], indices, values, indptr, first, last, -1, width, inside.shape[1])
+    idx, val = pairs_of_sequence(on, some[on], indices, values, indptr, first, last, -1, width, 4 * n_labels - 3)
     idx, val = in_order(idx, val, n_token_weights)
     begin, end = first * longest, last * longest
     more = pairs_of_sequence(parts, counts, whole[0], whole[1], whole[2], begin, end, start_row, whole[3], n_labels)
     idx2, val2 = in_order(more[0], more[1], (start_row + 2 + n_labels) * whole[3])
     return np.concatenate((idx, idx2 + n_token_weights)), np.concatenate((val, val2))
-
-
-@njit(cache=True, nogil=True)
-def add_spread(i, mu, coef, space, out):
-    """out += coef * Psi^T mu for the dense mu of sequence i; O(length * longest * n_labels) and the features."""
-    n_token_weights, n_labels, longest, start_row, offsets, (indices, values, indptr, width), whole = space
-    first, last = offsets[i], offsets[i + 1]
-    inside, longer = np.zeros((last - first, 4 * n_labels - 3)), np.empty(n_labels)
-    for t in range(last - first):
-        inside[t, 0] = mu[t * longest * n_labels]
-        longer[:] = 0.0
-        for m in range(min(longest, last - first - t), 0, -1):
-            for label in range(1, n_labels):
-                x = mu[(t * longest + m - 1) * n_labels + label]
-                if m == 1:
-                    inside[t, 4 * label - 3] += x
-                    continue
-                longer[label] += x
-                inside[t, 4 * label - 2] += x
-                inside[t + m - 1, 4 * label] += x
-                if m > 2:
-                    inside[t + m - 2, 4 * label - 1] += longer[label]
-    row, marks = np.zeros(width), 4 * n_labels - 3
-    table = out[:n_token_weights].reshape((-1, width))
-    spread_sequence(inside.reshape(-1), coef, indices, values, indptr, first, last, -1, marks, row, table)
-    table = out[n_token_weights:].reshape((-1, whole[3]))
-    begin, end, row = first * longest, last * longest, np.zeros(whole[3])
-    spread_sequence(mu, coef, whole[0], whole[1], whole[2], begin, end, start_row, n_labels, row, table)

@@ -71,8 +71,27 @@ class SegmentFeatures(FeatureMap):
 
     def add_spread(self, i: int, mu: Floats, coef: float, out: Floats) -> None:
         """out += coef * Psi_i^T mu for dense mu."""
-        check_length(out, self.dim)
-        _kernels().add_spread(i, mu, coef, self.space, out)
+        self.tokens.add_dense(i, self._inside(i, mu), coef, out[: self.tokens.dim])
+        self.segments.add_dense(i, mu, coef, out[self.tokens.dim :])
+
+    def scratch(self) -> Floats:
+        """Room for the features of a sequence, whatever `dim` is."""
+        return np.concatenate((self.tokens.scratch(), self.segments.scratch()))
+
+    def spread(self, i: int, mu: Floats, scratch: Floats) -> float:
+        """scratch = Psi_i^T mu for dense mu, where scratch was zero; returns its squared norm."""
+        k = len(scratch) - self.segments.scratch_size
+        return self.tokens.spread(i, self._inside(i, mu), scratch[:k]) + self.segments.spread(i, mu, scratch[k:])
+
+    def flush(self, i: int, scratch: Floats, coef: float, w: Vector) -> None:
+        """w += coef * scratch, which `spread` filled for instance i; scratch becomes zero again."""
+        k, n = len(scratch) - self.segments.scratch_size, self.tokens.dim
+        self.tokens.flush(i, scratch[:k], coef, w[:n])
+        self.segments.flush(i, scratch[k:], coef, w[n:])
+
+    def _inside(self, i: int, mu: Floats) -> Floats:
+        found: Floats = _kernels().inside_of(mu, self.shapes[i][0], self.longest, self.segments.n_labels).ravel()
+        return found
 
     def arrays(self) -> Sequence[AnyArray]:
         """The packed features."""
@@ -84,8 +103,8 @@ class WrongTokens:
 
     def costs(self, labels: Labels, shape: Shape, oracle: Oracle) -> PartCosts:
         """For each segment the number of its tokens that are wrong."""
-        length, n_labels, longest = shape
-        right, out, parts = np.zeros((length, 4 * n_labels - 3)), np.zeros(oracle.n_parts(shape)), oracle.parts(labels, shape)
-        _kernels().spread_inside(parts, np.ones(len(parts)), longest, n_labels, right)
+        (length, n_labels, longest), out = shape, np.zeros(oracle.n_parts(shape))
+        mu = np.bincount(oracle.parts(labels, shape), minlength=len(out)).astype(np.float64)
+        right = _kernels().inside_of(mu, length, longest, n_labels)
         _kernels().add_inside(1.0 - right, longest, n_labels, out)
         return PartCosts(0.0, out)

@@ -17,14 +17,8 @@ _FIELDS = (
     "structpred.oracles.label_paths:LabelPaths",
 )
 _SEQUENCES, _POSITIONS, _ARC_MAP, _GRAPH_MAP, _SEGMENT_MAP = (
-    f"structpred.features.{name}"
-    for name in (
-        "sequences:SequenceFeatures",
-        "positions:PositionFeatures",
-        "arcs:ArcFeatures",
-        "graphs:GraphFeatures",
-        "segments:SegmentFeatures",
-    )
+    f"structpred.features.{name}Features"
+    for name in ("sequences:Sequence", "positions:Position", "arcs:Arc", "graphs:Graph", "segments:Segment")
 )
 
 register(

@@ -157,9 +157,9 @@ class SegmentLabeler(StructuredEstimator):
         rows[:, 0] = np.tile(np.arange(longest), tokens.n_tokens)
         for x, first in zip(words, tokens.offsets.tolist(), strict=False):
             for t in range(len(x)):
-                for m in range(min(longest, len(x) - t)):
-                    text = text + " " + x[t + m] if m else x[t]
-                    rows[(first + t) * longest + m, 1] = ids.get(text, -1)
+                for m in range(1, min(longest, len(x) - t) + 1):
+                    text = " ".join(x[t : t + m])
+                    rows[(first + t) * longest + m - 1, 1] = ids.get(text, -1)
                     if text not in begun:
                         break
         indices, ends, n = rows[rows >= 0].astype(np.int32), ends_of((rows >= 0).sum(axis=1)), longest + len(ids)

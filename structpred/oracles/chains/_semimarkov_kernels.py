@@ -62,7 +62,7 @@ def decode_segments(scores, offsets, shapes, out):
 
 @njit(cache=True, nogil=True, borrows=True)
 def share(logs, start, step, n, width, totals):
-    """Of n rows, `step` numbers apart: each column's shares of the sum of its exp(logs), in place, and the sum's log in totals."""
+    """Of n rows, `step` numbers apart: columns' shares of the sums of their exp(logs), in place, and the sums' logs in totals."""
     totals[:width] = -np.inf
     for k in range(n):
         for label in range(width):
