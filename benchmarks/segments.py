@@ -1,8 +1,9 @@
-"""How long SegmentLabeler trains beside ChainLabeler: ``python benchmarks/segments.py [ner | chunking] [--sentences N] [--only TRAINER ...]``.
+"""How long SegmentLabeler trains beside ChainLabeler: ``python benchmarks/segments.py [ner | chunking] [--sentences N]``.
 
-Both see the same sentences with the same template and passes, one after the other in one process; figures are CPU seconds of `fit`,
-and of the training loop alone, after a first fit of ten sentences that loads the kernels. Beside a chain over the labels as they
-are there is one with coding="iobes", which has the weights that segments have for their tokens. Asked for are at most 4 times.
+Both see the same sentences with the same template and passes, one after the other in one process. Figures are CPU seconds of
+`fit`, and ratios of the training loop alone, after a first fit of ten sentences that loads the kernels. Beside a chain over the
+labels as they are there is one with coding="iobes", which has the weights that segments have for their tokens. Asked for are at
+most 4 times. --only takes some of the trainers.
 """
 
 import argparse

@@ -37,8 +37,8 @@ class SegmentFeatures(FeatureMap):
         self.dim, self.dtype = self.tokens.dim + self.segments.dim, self.tokens.dtype
         self.groups = np.concatenate((self.tokens.groups, self.tokens.dim + self.segments.groups[1:]))
         self.group_names = [*self.tokens.group_names, *self.segments.group_names]
-        rows = ((f.data.indices, f.data.values, f.data.indptr, f.width) for f in (self.tokens, self.segments))
-        self.space = (self.tokens.dim, n_labels, longest, self.segments.start_row, tokens.offsets, *rows)
+        tables = ((f.data.indices, f.data.values, f.data.indptr, f.width) for f in (self.tokens, self.segments))
+        self.space = (self.tokens.dim, n_labels, longest, self.segments.start_row, tokens.offsets, *tables)
         self.shapes = [(length, n_labels, longest) for length in tokens.lengths.tolist()]
 
     def __len__(self) -> int:
