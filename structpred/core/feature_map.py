@@ -6,6 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from structpred.core.sparse import SparseVector, squared_norm
+from structpred.core.stand_ins import stand_in
 from structpred.core.types import AnyArray, Floats, Integers
 from structpred.core.weights import Vector
 
@@ -89,9 +90,12 @@ class FeatureMap(Protocol):
 
     def total(self, mu: Floats, places: Integers, coefs: Floats) -> Floats:
         """sum_i coefs[i] Psi_i^T mu_i, float64, for the dense mu_i = mu[places[i]:places[i+1]] of all instances."""
-        out = np.zeros(self.dim)
+        out, add = np.zeros(self.dim), stand_in(self, "add_spread", ("adjoint", "n_parts"))
         for i in range(len(self)):
             own = mu[places[i] : places[i + 1]]
+            if add is not None:
+                add(i, own, float(coefs[i]), out)
+                continue
             at = np.flatnonzero(own)
             delta = self.adjoint(i, at, own[at])
             out[delta.indices] += coefs[i] * delta.values

@@ -3,10 +3,16 @@
 
 Label 0 is outside of all phrases. Tokens have labels of their own: 0 under label 0, whose segments are one token long; under
 another label l 4 l - 3 where a token is a segment alone, 4 l - 2 where it starts one, 4 l - 1 inside, 4 l where it ends one.
+
+space: how many weights tokens have, n_labels, longest, the row of starts, the offsets of sequences, and of tokens and of segments
+indices, values, indptr and the width of their tables of weights.
 """
 
 import numpy as np
 
+from structpred.core._sparse_kernels import in_order
+from structpred.core.fixed_scores import FORBIDDEN
+from structpred.features._feature_kernels import add_bounds, pairs_of_sequence, score_rows
 from structpred.runtime.jit import njit
 
 
@@ -30,15 +36,70 @@ def add_inside(tokens, longest, n_labels, out):
 
 
 @njit(cache=True, nogil=True)
-def spread_inside(parts, counts, longest, n_labels, tokens):
-    """The adjoint: add what segments count to the labels of their tokens; parts that are no segments are passed over."""
+def inside_of(mu, length, longest, n_labels):
+    """The adjoint: how often tokens have their labels, (length, 4 * n_labels - 3), where segments are counted by mu."""
+    tokens, longer = np.zeros((length, 4 * n_labels - 3)), np.empty(n_labels)
+    for t in range(length):
+        row = t * longest * n_labels
+        tokens[t, 0] = mu[row]
+        longer[:] = 0.0
+        for m in range(min(longest, length - t), 1, -1):
+            for label in range(1, n_labels):
+                x = mu[row + (m - 1) * n_labels + label]
+                longer[label] += x
+                tokens[t + m - 1, 4 * label] += x
+                if m > 2:
+                    tokens[t + m - 2, 4 * label - 1] += longer[label]
+        for label in range(1, n_labels):
+            tokens[t, 4 * label - 3] = mu[row + label]
+            tokens[t, 4 * label - 2] = longer[label]
+    return tokens
+
+
+@njit(cache=True, nogil=True)
+def score_segments(w, scale, forbidden, i, space, out):
+    """The part scores of sequence i at the weights scale * w, with `forbidden` added to longer segments of label 0."""
+    n_token_weights, n_labels, longest, start_row, offsets, (indices, values, indptr, width), whole = space
+    first, length = offsets[i], offsets[i + 1] - offsets[i]
+    tokens, segments = np.empty((length, width)), np.empty((length * longest, whole[3]))
+    score_rows(w[:n_token_weights].reshape((-1, width)), indices, values, indptr, first, length, tokens)
+    table = w[n_token_weights:].reshape((-1, whole[3]))
+    score_rows(table, whole[0], whole[1], whole[2], first * longest, length * longest, segments)
+    add_bounds(table, start_row, 0, length * longest, 0, length * longest, segments)
+    n = length * longest
+    for row in range(n):
+        for label in range(n_labels):
+            out[row * n_labels + label] = segments[row, label]
+    for p in range(n_labels):
+        for label in range(n_labels):
+            out[(n + p) * n_labels + label] = table[start_row + 2 + p, label]
+    add_inside(tokens, longest, n_labels, out)
+    for at in range(out.shape[0] if scale != 1.0 else 0):
+        out[at] *= scale
+    for row in range(n if forbidden != 0.0 else 0):
+        out[row * n_labels] += forbidden if row % longest > 0 else 0.0
+
+
+@njit(cache=True, nogil=True)
+def score_each(w, scale, start, space, places, out):
+    """`score_segments` of the sequences from `start` on, with what is forbidden."""
+    for k in range(places.shape[0] - 1):
+        score_segments(w, scale, FORBIDDEN, start + k, space, out[places[k] : places[k + 1]])
+
+
+@njit(cache=True, nogil=True)
+def combine_segments(i, parts, counts, space):
+    """The joint features of sparse part counts of sequence i, as sorted unique pairs."""
+    n_token_weights, n_labels, longest, start_row, offsets, (indices, values, indptr, width), whole = space
+    first, last = offsets[i], offsets[i + 1]
+    mu = np.zeros(((last - first) * longest + n_labels) * n_labels)
     for j in range(parts.shape[0]):
-        row, label = parts[j] // n_labels, parts[j] % n_labels
-        t, m = row // longest, row % longest + 1
-        if m == 1 and t < tokens.shape[0]:
-            tokens[t, max(4 * label - 3, 0)] += counts[j]
-        elif label > 0 and t + m <= tokens.shape[0]:
-            tokens[t, 4 * label - 2] += counts[j]
-            for u in range(t + 1, t + m - 1):
-                tokens[u, 4 * label - 1] += counts[j]
-            tokens[t + m - 1, 4 * label] += counts[j]
+        mu[parts[j]] += counts[j]
+    some = inside_of(mu, last - first, longest, n_labels).reshape(-1)
+    on = np.flatnonzero(some)
+    idx, val = pairs_of_sequence(on, some[on], indices, values, indptr, first, last, -1, width, 4 * n_labels - 3)
+    idx, val = in_order(idx, val, n_token_weights)
+    begin, end = first * longest, last * longest
+    more = pairs_of_sequence(parts, counts, whole[0], whole[1], whole[2], begin, end, start_row, whole[3], n_labels)
+    idx2, val2 = in_order(more[0], more[1], (start_row + 2 + n_labels) * whole[3])
+    return np.concatenate((idx, idx2 + n_token_weights)), np.concatenate((val, val2))

@@ -235,13 +235,6 @@ class ArcFeatures(FeatureMap):
         n, s = self._prepare(i)
         _kernels().flush_arcs(n, coef, s.arcs, s.idx, s.val, scratch, w)
 
-    def total(self, mu: Floats, places: Integers, coefs: Floats) -> Floats:
-        """sum_i coefs[i] Psi_i^T mu_i, float64, for the dense mu_i = mu[places[i]:places[i+1]] of all sentences."""
-        out = np.zeros(self.dim)
-        for i in range(len(self)):
-            self.add_spread(i, mu[places[i] : places[i + 1]], float(coefs[i]), out)
-        return out
-
     def add_spread(self, i: int, mu: Floats, coef: float, out: Floats) -> None:
         """out += coef * Psi_i^T mu."""
         n, s = self._prepare(i)

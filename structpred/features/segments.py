@@ -37,6 +37,8 @@ class SegmentFeatures(FeatureMap):
         self.dim, self.dtype = self.tokens.dim + self.segments.dim, self.tokens.dtype
         self.groups = np.concatenate((self.tokens.groups, self.tokens.dim + self.segments.groups[1:]))
         self.group_names = [*self.tokens.group_names, *self.segments.group_names]
+        tables = ((f.data.indices, f.data.values, f.data.indptr, f.width) for f in (self.tokens, self.segments))
+        self.space = (self.tokens.dim, n_labels, longest, self.segments.start_row, tokens.offsets, *tables)
         self.shapes = [(length, n_labels, longest) for length in tokens.lengths.tolist()]
 
     def __len__(self) -> int:
@@ -50,9 +52,14 @@ class SegmentFeatures(FeatureMap):
     def scores(self, w: Vector, i: int) -> Floats:
         """Those of segments, then of neighbours."""
         check_length(w, self.dim)
-        inside, out = self.tokens.scores(w[: self.tokens.dim], i), self.segments.scores(w[self.tokens.dim :], i)
-        _kernels().add_inside(inside.reshape(-1, self.tokens.n_labels), self.longest, self.segments.n_labels, out)
+        out = np.empty(self.n_parts(i))
+        _kernels().score_segments(w, 1.0, 0.0, i, self.space, out)
         return out
+
+    def score_block(self, w: Vector, scale: float, start: int, stop: int, places: Integers, out: Floats) -> None:
+        """Those of sequences start..stop-1 at scale * w, with the fixed ones, that of `start + k` from out[places[k]] on."""
+        check_length(w, self.dim)
+        _kernels().score_each(w, scale, start, self.space, places, out)
 
     def fixed_scores(self, i: int) -> Floats | None:
         """Longer segments of label 0 are forbidden."""
@@ -60,12 +67,31 @@ class SegmentFeatures(FeatureMap):
 
     def adjoint(self, i: int, parts: Integers, counts: Floats) -> SparseVector:
         """The joint features of sparse part counts."""
-        inside = np.zeros((self.shapes[i][0], self.tokens.n_labels))
-        _kernels().spread_inside(parts, counts, self.longest, self.segments.n_labels, inside)
-        on = np.flatnonzero(inside)
-        of_tokens, whole = self.tokens.adjoint(i, on, inside.ravel()[on]), self.segments.adjoint(i, parts, counts)
-        indices = np.concatenate((of_tokens.indices, self.tokens.dim + whole.indices))
-        return SparseVector(indices, np.concatenate((of_tokens.values, whole.values)))
+        return SparseVector(*_kernels().combine_segments(i, parts, counts, self.space))
+
+    def add_spread(self, i: int, mu: Floats, coef: float, out: Floats) -> None:
+        """out += coef * Psi_i^T mu for dense mu."""
+        self.tokens.add_dense(i, self._inside(i, mu), coef, out[: self.tokens.dim])
+        self.segments.add_dense(i, mu, coef, out[self.tokens.dim :])
+
+    def scratch(self) -> Floats:
+        """Room for the features of a sequence, whatever `dim` is."""
+        return np.concatenate((self.tokens.scratch(), self.segments.scratch()))
+
+    def spread(self, i: int, mu: Floats, scratch: Floats) -> float:
+        """scratch = Psi_i^T mu for dense mu, where scratch was zero; returns its squared norm."""
+        k = len(scratch) - self.segments.scratch_size
+        return self.tokens.spread(i, self._inside(i, mu), scratch[:k]) + self.segments.spread(i, mu, scratch[k:])
+
+    def flush(self, i: int, scratch: Floats, coef: float, w: Vector) -> None:
+        """w += coef * scratch, which `spread` filled for instance i; scratch becomes zero again."""
+        k, n = len(scratch) - self.segments.scratch_size, self.tokens.dim
+        self.tokens.flush(i, scratch[:k], coef, w[:n])
+        self.segments.flush(i, scratch[k:], coef, w[n:])
+
+    def _inside(self, i: int, mu: Floats) -> Floats:
+        found: Floats = _kernels().inside_of(mu, self.shapes[i][0], self.longest, self.segments.n_labels).ravel()
+        return found
 
     def arrays(self) -> Sequence[AnyArray]:
         """The packed features."""
@@ -77,8 +103,8 @@ class WrongTokens:
 
     def costs(self, labels: Labels, shape: Shape, oracle: Oracle) -> PartCosts:
         """For each segment the number of its tokens that are wrong."""
-        length, n_labels, longest = shape
-        right, out, parts = np.zeros((length, 4 * n_labels - 3)), np.zeros(oracle.n_parts(shape)), oracle.parts(labels, shape)
-        _kernels().spread_inside(parts, np.ones(len(parts)), longest, n_labels, right)
+        (length, n_labels, longest), out = shape, np.zeros(oracle.n_parts(shape))
+        mu = np.bincount(oracle.parts(labels, shape), minlength=len(out)).astype(np.float64)
+        right = _kernels().inside_of(mu, length, longest, n_labels)
         _kernels().add_inside(1.0 - right, longest, n_labels, out)
         return PartCosts(0.0, out)

@@ -142,8 +142,12 @@ class SequenceFeatures:
 
     def scratch(self) -> Floats:
         """Zeros for `spread`: room for the features of the sequence that has the most, whatever `dim` is."""
-        most = self._local[1]
-        return np.zeros((most + (2 + self.n_labels if self.transitions else 0)) * self.width)
+        return np.zeros(self.scratch_size)
+
+    @property
+    def scratch_size(self) -> int:
+        """How much room that is."""
+        return (self._local[1] + (2 + self.n_labels if self.transitions else 0)) * self.width
 
     @cached_property
     def _local(self) -> tuple[Integers32, int]:
@@ -160,6 +164,12 @@ class SequenceFeatures:
             mu, 1.0, local, d.values, d.indptr, *where, np.zeros(self.width), scratch.reshape(-1, self.width)
         )
         return float(square)
+
+    def add_dense(self, i: int, mu: Floats, coef: float, out: Floats) -> None:
+        """out += coef * Psi_i^T mu for dense mu."""
+        d = self.data
+        where = d.indices, d.values, d.indptr, d.offsets[i], d.offsets[i + 1], self.start_row, self.n_labels
+        _kernels().spread_sequence(mu, coef, *where, np.zeros(self.width), self.table(out))
 
     def flush(self, i: int, scratch: Floats, coef: float, w: Vector) -> None:
         """w += coef * scratch; scratch, which `spread` filled for instance i, becomes zero again."""

@@ -10,14 +10,15 @@ _SEARCH = (*_ORACLE, "_best", "_rows")
 
 _CHAINS = ("structpred.oracles.chain:ChainOracle",)
 _TREES = ("structpred.oracles.projective:ProjectiveOracle", "structpred.oracles.arborescence:ArborescenceOracle")
+_SEGMENTS = ("structpred.oracles.semimarkov:SemiMarkovOracle",)
 _FIELDS = (
     "structpred.oracles.tree_mrf:TreeMRF",
     "structpred.oracles.mrf_enumeration:EnumerationMRF",
     "structpred.oracles.label_paths:LabelPaths",
 )
-_SEQUENCES, _POSITIONS, _ARC_MAP, _GRAPH_MAP = (
-    f"structpred.features.{name}"
-    for name in ("sequences:SequenceFeatures", "positions:PositionFeatures", "arcs:ArcFeatures", "graphs:GraphFeatures")
+_SEQUENCES, _POSITIONS, _ARC_MAP, _GRAPH_MAP, _SEGMENT_MAP = (
+    f"structpred.features.{name}Features"
+    for name in ("sequences:Sequence", "positions:Position", "arcs:Arc", "graphs:Graph", "segments:Segment")
 )
 
 register(
@@ -27,5 +28,6 @@ register(
     Weld("steps", "structpred.fused.chains:chain_steps", _POSITIONS, _FEATURES, _CHAINS, _ORACLE),
     Weld("steps", "structpred.fused.trees:tree_steps", _ARC_MAP, _BLOCKS, _TREES, _ORACLE),
     Weld("steps", "structpred.fused.graphs:graph_steps", _GRAPH_MAP, _BLOCKS, _FIELDS, _SEARCH),
+    Weld("steps", "structpred.fused.segments:SegmentSteps", _SEGMENT_MAP, _BLOCKS, _SEGMENTS, _PARTS),
     Weld("marginal blocks", "structpred.fused.label_sets:layout_of", _GRAPH_MAP, _BLOCKS, _FIELDS, _PARTS),
 )

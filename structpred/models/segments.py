@@ -152,9 +152,16 @@ class SegmentLabeler(StructuredEstimator):
     def _features(self, tokens: PackedSequences, words: Sequence[Sequence[str]]) -> SegmentFeatures:
         """Of tokens these, of segments the length, and which phrase of the training data they are."""
         longest, ids = self.max_length_, {text: k for k, text in enumerate(self.phrases_, self.max_length_)}
-        texts = (" ".join(x[t : t + m]) for x in words for t in range(len(x)) for m in range(1, longest + 1))
-        known = np.fromiter((ids.get(text, -1) for text in texts), np.int64, tokens.n_tokens * longest)
-        rows = np.stack((np.tile(np.arange(longest), tokens.n_tokens), known), axis=1)
+        begun = {text[:k] for text in ids for k, c in enumerate(text) if c == " "}  # what longer phrases begin with
+        rows = np.full((tokens.n_tokens * longest, 2), -1)
+        rows[:, 0] = np.tile(np.arange(longest), tokens.n_tokens)
+        for x, first in zip(words, tokens.offsets.tolist(), strict=False):
+            for t in range(len(x)):
+                for m in range(1, min(longest, len(x) - t) + 1):
+                    text = " ".join(x[t : t + m])
+                    rows[(first + t) * longest + m - 1, 1] = ids.get(text, -1)
+                    if text not in begun:
+                        break
         indices, ends, n = rows[rows >= 0].astype(np.int32), ends_of((rows >= 0).sum(axis=1)), longest + len(ids)
         own = indices, np.ones(len(indices), np.float32), tokens.offsets * longest, n
         segments = PackedSequences(ends, *own, np.array([0, longest, n]), ("lengths", "known phrases"))

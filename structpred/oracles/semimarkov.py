@@ -52,11 +52,10 @@ class SemiMarkovOracle(Oracle):
         scores, offsets = checked_batch(scores, offsets, [self.n_parts(shape) for shape in shapes])
         rows, columns = int(sizes[:, 0].max(initial=0)) + 1, int(sizes[:, 1].max(initial=1))
         check_fits(32 * rows * columns, f"segments of {rows - 1:,} positions with {columns} labels")
-        best, into = np.empty((2, rows, columns))
-        before, lengths = np.zeros((2, rows, columns), np.int64)
         ends = np.concatenate(([0], np.cumsum(sizes[:, 0])))
         out = np.empty(int(ends[-1]), np.int64)
-        _kernels().decode_segments(scores, offsets, sizes, best, into, before, lengths, out)
+        if len(sizes):
+            _kernels().decode_segments(scores, offsets, sizes, out)
         return out, ends
 
     def parts(self, labels: Labels, shape: Shape) -> Integers:
@@ -84,15 +83,22 @@ class SemiMarkovOracle(Oracle):
 
         Raises InfeasibleError if forbidden parts leave no segmentation.
         """
-        scores, (length, n_labels, longest) = self._given(scores, shape)
-        check_fits(24 * (length + 1) * n_labels + 8 * len(scores), f"marginals of segments of {length:,} positions")
-        best, into, arrive = np.empty((3, length + 1, n_labels))
-        mu = np.zeros(len(scores))
-        row = np.empty(max(n_labels, longest))
-        log_z = _kernels().sum_segments(scores, length, n_labels, longest, best, into, row, arrive, mu)
-        if log_z == -np.inf:
-            raise InfeasibleError("every segmentation uses a forbidden part (a score of -1e30): no marginals exist")
-        return float(log_z), mu
+        given, _ = self._given(scores, shape)
+        log_zs, mu = self.marginals_batch(given, np.array([0, len(given)]), [shape])
+        return float(log_zs[0]), mu
+
+    def marginals_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Floats, Floats]:
+        """log Z of each instance and all expected part counts, in one compiled call."""
+        sizes = checked_table(shapes, *_NAMES)
+        scores, offsets = checked_batch(scores, offsets, [self.n_parts(shape) for shape in shapes])
+        rows, columns = int(sizes[:, 0].max(initial=0)) + 1, int(sizes[:, 1].max(initial=1))
+        check_fits(8 * rows * columns * (2 + columns) + 8 * len(scores), f"marginals of segments of {rows - 1:,} positions")
+        log_zs, mu = np.empty(len(sizes)), np.zeros(len(scores))
+        if (wrong := _kernels().sum_each(scores, offsets, sizes, log_zs, mu)) >= 0:
+            raise InfeasibleError(
+                f"sample {wrong}: every segmentation uses a forbidden part (a score of -1e30): no marginals exist"
+            )
+        return log_zs, mu
 
     def kbest(self, scores: Scores, shape: Shape, k: int) -> list[Labels]:
         """The k best segmentations, best first; O(T L (L + M) k)."""

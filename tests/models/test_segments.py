@@ -232,3 +232,45 @@ def test_what_is_wrong_is_said_in_one_line(name: str) -> None:
     assert model.coef_.tobytes() == kept.tobytes()
     with pytest.raises((DataError, ParameterError), match="max_length"):
         SegmentLabeler(template="ner", max_length=0).fit(X, Y)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_compiled_steps_are_plain_steps(size: Any) -> None:
+    """To the last bit, for any number of threads; log losses and their gradient to rounding."""
+    features, rng = features_of(*size), np.random.default_rng(2)
+    labels = [list(outputs(shape))[-1] for shape in features.shapes]
+    plain, *tasks = (
+        Task(features, ORACLE, labels, features.shapes, WrongTokens(), compiled=jobs > 0, n_jobs=max(jobs, 1))
+        for jobs in range(3)
+    )
+    n, w = len(labels), rng.normal(size=features.dim).astype(np.float32)
+    values, gradient = plain.log_losses(w, np.arange(n) + 1.0)
+    sums = [task.log_losses(w, np.arange(n) + 1.0) for task in tasks]
+    np.testing.assert_allclose(sums[0][0], values, atol=1e-9)
+    np.testing.assert_allclose(sums[0][1], gradient, atol=1e-9)
+    assert sums[0][1].tobytes() == sums[1][1].tobytes()
+    for task in tasks:
+        assert task.violations(w, 1.0).tobytes() == plain.violations(w, 1.0).tobytes()
+        for i in range(n):
+            step, wanted = task.step(w, i, 1.0, 0.5), plain.step(w, i, 1.0, 0.5)
+            assert (step.loss, step.violation) == (wanted.loss, wanted.violation)
+            assert step.difference.indices.tolist() == wanted.difference.indices.tolist()
+            assert step.difference.values.tobytes() == wanted.difference.values.tobytes()
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e4])
+def test_marginals_of_a_batch_are_those_of_each(scale: float) -> None:
+    """The same bits; counts of segments that end anywhere add up to one, however large the scores are."""
+    shapes = [(1, 2, 3), (5, 3, 2), (6, 1, 1)]
+    rng, sizes = np.random.default_rng(3), [ORACLE.n_parts(shape) for shape in shapes]
+    flat, ends = scale * rng.normal(size=sum(sizes)), np.cumsum([0, *sizes])
+    log_zs, mu = ORACLE.marginals_batch(flat, ends, shapes)
+    for (a, b), shape, log_z in zip(pairwise(ends.tolist()), shapes, log_zs.tolist(), strict=True):
+        alone = ORACLE.marginals(flat[a:b], shape)
+        assert (alone[0], alone[1].tobytes()) == (log_z, mu[a:b].tobytes())
+        length, n_labels, longest = shape
+        segments = alone[1][: length * longest * n_labels].reshape(length, longest, n_labels)
+        covered = np.zeros(length)
+        for t, m, label in np.ndindex(segments.shape):
+            covered[t : t + m + 1] += segments[t, m, label]
+        np.testing.assert_allclose(covered, 1.0, atol=1e-12)

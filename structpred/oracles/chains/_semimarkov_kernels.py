@@ -14,11 +14,14 @@ from structpred.runtime.jit import njit
 
 
 @njit(cache=True, nogil=True)
-def decode_segments(scores, offsets, shapes, best, into, before, lengths, out):
+def decode_segments(scores, offsets, shapes, out):
     """The best segmentation of each instance, written one after the other; shapes: (n, 3) of T, L, M.
 
     Ties go to the shorter last segment, and to the first label.
     """
+    rows, columns = np.max(shapes[:, 0]) + 1, np.max(shapes[:, 1])
+    best, into = np.empty((2, rows, columns))
+    before, lengths = np.zeros((2, rows, columns), np.int64)
     written = 0
     for i in range(shapes.shape[0]):
         length, n_labels, longest = shapes[i]
@@ -57,76 +60,80 @@ def decode_segments(scores, offsets, shapes, best, into, before, lengths, out):
         written += length
 
 
-@njit(cache=True, nogil=True)
-def usable(x):
-    """The score, or minus infinity where it forbids."""
-    return x if x > FORBIDDEN else -np.inf
+@njit(cache=True, nogil=True, borrows=True)
+def share(logs, start, step, n, width, totals):
+    """Of n rows, `step` numbers apart: columns' shares of the sums of their exp(logs), in place, and the sums' logs in totals."""
+    totals[:width] = -np.inf
+    for k in range(n):
+        for label in range(width):
+            totals[label] = max(totals[label], logs[start + k * step + label])
+    for label in range(width):
+        total = 0.0
+        for k in range(n):
+            at = start + k * step + label
+            logs[at] = np.exp(logs[at] - totals[label]) if logs[at] > -np.inf else 0.0
+            total += logs[at]
+        if total > 0.0:
+            totals[label] += np.log(total)
+            for k in range(n):
+                logs[start + k * step + label] /= total
 
 
 @njit(cache=True, nogil=True)
-def sum_segments(theta, length, n_labels, longest, best, into, row, arrive, mu):
-    """log Z; expected counts into mu (zeros at first).
+def sum_segments(theta, length, n_labels, longest, mu):
+    """log Z, minus infinity where nothing is left; expected counts into mu (zeros at first).
 
-    Forward: logarithms of sums. Backward: the probability of each (end, label) is handed on to the segments that end there, and
-    from their starts to the labels before, by shares that add up to one. So probabilities stay consistent to rounding
-    however large the scores are.
+    Forward: logarithms of sums, and what share of each sum its terms have. Backward: the probability of each (end, label) is
+    handed on by these shares, which add up to one. So probabilities stay consistent to rounding however large the scores are.
     """
-    edges = length * longest * n_labels
-    into[0, :n_labels] = 0.0
+    edges, step = length * longest * n_labels, (longest - 1) * n_labels
+    arrive, starts = np.zeros(
+        (2, length + 1, n_labels)
+    )  # of an end, and of a start: first logarithms of sums, then probabilities
+    before = np.empty((length + 1, n_labels * n_labels))  # of each start and label: the shares of the labels before
     for e in range(1, length + 1):
         n = min(longest, e)
-        for label in range(n_labels):
-            for m in range(1, n + 1):
-                row[m - 1] = into[e - m, label] + usable(theta[((e - m) * longest + m - 1) * n_labels + label])
-            best[e, label] = log_sum(row, n)
-        for label in range(n_labels):
-            for p in range(n_labels):
-                row[p] = best[e, p] + usable(theta[edges + p * n_labels + label])
-            into[e, label] = log_sum(row, n_labels)
-    log_z = log_sum(best[length], n_labels)
+        row = (e * longest - 1) * n_labels - n * step  # of the longest segment that ends at e
+        for k in range(n):
+            for label in range(n_labels):
+                x = theta[row + k * step + label]
+                mu[row + k * step + label] = starts[e - n + k, label] + x if x > FORBIDDEN else -np.inf
+        share(mu, row, step, n, n_labels, arrive[e])
+        for p in range(n_labels):
+            for label in range(n_labels):
+                x = theta[edges + p * n_labels + label]
+                before[e, p * n_labels + label] = arrive[e, p] + x if x > FORBIDDEN else -np.inf
+        share(before[e], 0, n_labels, n_labels, n_labels, starts[e])
+    log_z = log_sum(arrive[length], n_labels)
     if log_z == -np.inf:
         return log_z
-    arrive[:] = 0.0  # arrive[e, l]: the probability that a segment of label l ends at e
-    share_out(best[length], n_labels, log_z, 1.0, row)
-    for label in range(n_labels):
-        arrive[length, label] = row[label]
+    share(arrive[length], 0, 1, n_labels, 1, starts[length])
+    starts[:] = 0.0
     for e in range(length, 0, -1):
         n = min(longest, e)
-        for label in range(n_labels):
-            if arrive[e, label] == 0.0:
-                continue
-            for m in range(1, n + 1):
-                row[m - 1] = into[e - m, label] + usable(theta[((e - m) * longest + m - 1) * n_labels + label])
-            share_out(row, n, best[e, label], arrive[e, label], row)
-            for m in range(1, n + 1):
-                mu[((e - m) * longest + m - 1) * n_labels + label] = row[m - 1]
-        s = e - 1  # every segment that starts at s ends at e or later: all are known now
-        if s == 0:
-            break
-        for label in range(n_labels):
-            starts = 0.0
-            for m in range(1, min(longest, length - s) + 1):
-                starts += mu[(s * longest + m - 1) * n_labels + label]
-            if starts == 0.0:
-                continue
-            for p in range(n_labels):
-                row[p] = best[s, p] + usable(theta[edges + p * n_labels + label])
-            share_out(row, n_labels, into[s, label], starts, row)
-            for p in range(n_labels):
-                arrive[s, p] += row[p]
-                mu[edges + p * n_labels + label] += row[p]
+        row = (e * longest - 1) * n_labels - n * step
+        for k in range(n):
+            for label in range(n_labels):
+                mu[row + k * step + label] *= arrive[e, label]
+                starts[e - n + k, label] += mu[row + k * step + label]
+        for p in range(n_labels if e > 1 else 0):  # every segment that starts at e - 1 is known now
+            arrive[e - 1, p] = 0.0
+            for label in range(n_labels):
+                x = before[e - 1, p * n_labels + label] * starts[e - 1, label]
+                arrive[e - 1, p] += x
+                mu[edges + p * n_labels + label] += x
     return log_z
 
 
 @njit(cache=True, nogil=True)
-def share_out(logs, n, log_total, mass, out):
-    """out = mass times exp(logs - log_total), made to add up to `mass`."""
-    total = 0.0
-    for k in range(n):
-        out[k] = np.exp(logs[k] - log_total)
-        total += out[k]
-    for k in range(n):
-        out[k] *= mass / total
+def sum_each(scores, offsets, sizes, log_zs, mu):
+    """`sum_segments` of a batch; returns the first instance of which nothing is left, else -1."""
+    for i in range(sizes.shape[0]):
+        own = slice(offsets[i], offsets[i + 1])
+        log_zs[i] = sum_segments(scores[own], sizes[i, 0], sizes[i, 1], sizes[i, 2], mu[own])
+        if log_zs[i] == -np.inf:
+            return i
+    return -1
 
 
 @njit(cache=True, nogil=True)

@@ -147,10 +147,11 @@ class PartSteps(PlainSteps):
         """
         values, gradient = np.empty(len(self.inference)), np.zeros(self.features.dim)
         if (add := stand_in(self.features, "add_spread", _FEATURES)) is not None:
-            for i, size in enumerate(self.inference.sizes.tolist()):
-                check_fits(16 * size, f"the marginals of sample {i} with {size:,} parts")
-                values[i], _, error = self.errors(w, i)
-                add(i, error, -float(shares[i]), gradient)
+            blocks = self.inference.in_blocks(partial(self._errors, w), 0, len(values), self._jobs("marginals_batch"))
+            for first, places, found, _, error in blocks:
+                values[first : first + len(found)] = found
+                for i, (a, b) in enumerate(pairwise(places.tolist()), first):
+                    add(i, error[a:b], -float(shares[i]), gradient)
             return values, gradient
         if stand_in(self.oracle, "marginals_batch", ("marginals", "n_parts")) is None:
             return super().log_losses(w, shares)
@@ -161,27 +162,32 @@ class PartSteps(PlainSteps):
     def _soft_blocks(self, w: Vector) -> Iterator[Block]:
         """phi(x_i, y_i) - E[phi(x_i, y)], with -log p(y_i | x_i) as the violation and no loss, of all instances, in order."""
 
-        def block(first: int, last: int, places: Integers) -> Block:
-            scores = self.inference.score_block(w, 1.0, first, last, places)
-            log_zs, mu = self.inference.sums_of_block(scores, first, last, places)
-            lengths = np.diff(self.ends[first : last + 1])
-            at = self.truth[self.ends[first] : self.ends[last]] + np.repeat(places[:-1], lengths)
-            pieces = pairwise((self.ends[first : last + 1] - self.ends[first]).tolist())
-            truths = np.array([np.add.accumulate(scores[at[a:b]])[-1] if a < b else 0.0 for a, b in pieces])
-            for k in np.flatnonzero(~(log_zs - truths > doubtful(0.0))).tolist():
-                self.soft(w, first + k)
-            error = -mu
-            np.add.at(error, at, 1.0)
+        def block(*given: Any) -> Block:
+            first, places, values, scores, error = self._errors(w, *given)
             on = np.flatnonzero(error)
             ends = np.searchsorted(on, places)
             parts = on - np.repeat(places[:-1], np.diff(ends))
-            gaps, sizes = np.zeros((2, last - first))
+            gaps, sizes = np.zeros((2, len(values)))
             kernels().weigh_each(scores, on, error[on], ends, gaps, gaps, sizes, DRIFT)
             _, found = checked_block(self.features, w, first, parts, error[on], ends, gaps, sizes)
-            values = np.maximum(log_zs - truths, 0.0)
-            return Block(first, np.zeros(last - first), values, values, *found)
+            return Block(first, np.zeros(len(values)), values, values, *found)
 
         return self.inference.in_blocks(block, 0, len(self.inference), self._jobs("marginals_batch"))
+
+    def _errors(self, w: Vector, first: int, last: int, places: Integers) -> tuple[int, Integers, Floats, Floats, Floats]:
+        """(first, places, -log p(y_i | x_i), part scores, the true part counts less the expected ones: dense) of a block."""
+        check_fits(16 * int(places[-1]), f"the marginals of sample {first} with {places[-1]:,} parts")
+        scores = self.inference.score_block(w, 1.0, first, last, places)
+        log_zs, mu = self.inference.sums_of_block(scores, first, last, places)
+        lengths = np.diff(self.ends[first : last + 1])
+        at = self.truth[self.ends[first] : self.ends[last]] + np.repeat(places[:-1], lengths)
+        pieces = pairwise((self.ends[first : last + 1] - self.ends[first]).tolist())
+        truths = np.array([np.add.accumulate(scores[at[a:b]])[-1] if a < b else 0.0 for a, b in pieces])
+        for k in np.flatnonzero(~(log_zs - truths > doubtful(0.0))).tolist():
+            self.soft(w, first + k)
+        error = -mu
+        np.add.at(error, at, 1.0)
+        return first, places, np.maximum(log_zs - truths, 0.0), scores, error
 
 
 def checked_block(
