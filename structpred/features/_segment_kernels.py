@@ -11,7 +11,6 @@ indices, values, indptr and the width of their tables of weights.
 import numpy as np
 
 from structpred.core._sparse_kernels import in_order
-from structpred.core.fixed_scores import FORBIDDEN
 from structpred.features._feature_kernels import add_bounds, pairs_of_sequence, score_rows
 from structpred.runtime.jit import njit
 
@@ -57,34 +56,25 @@ def inside_of(mu, length, longest, n_labels):
 
 
 @njit(cache=True, nogil=True)
-def score_segments(w, scale, forbidden, i, space, out):
-    """The part scores of sequence i at the weights scale * w, with `forbidden` added to longer segments of label 0."""
+def score_segments(w, scale, forbidden, start, space, places, flat):
+    """The part scores of sequences from `start` on at scale * w, with `forbidden` added to longer segments of label 0."""
     n_token_weights, n_labels, longest, start_row, offsets, (indices, values, indptr, width), whole = space
-    first, length = offsets[i], offsets[i + 1] - offsets[i]
-    tokens, segments = np.empty((length, width)), np.empty((length * longest, whole[3]))
-    score_rows(w[:n_token_weights].reshape((-1, width)), indices, values, indptr, first, length, tokens)
-    table = w[n_token_weights:].reshape((-1, whole[3]))
-    score_rows(table, whole[0], whole[1], whole[2], first * longest, length * longest, segments)
-    add_bounds(table, start_row, 0, length * longest, 0, length * longest, segments)
-    n = length * longest
-    for row in range(n):
-        for label in range(n_labels):
-            out[row * n_labels + label] = segments[row, label]
-    for p in range(n_labels):
-        for label in range(n_labels):
-            out[(n + p) * n_labels + label] = table[start_row + 2 + p, label]
-    add_inside(tokens, longest, n_labels, out)
-    for at in range(out.shape[0] if scale != 1.0 else 0):
-        out[at] *= scale
-    for row in range(n if forbidden != 0.0 else 0):
-        out[row * n_labels] += forbidden if row % longest > 0 else 0.0
-
-
-@njit(cache=True, nogil=True)
-def score_each(w, scale, start, space, places, out):
-    """`score_segments` of the sequences from `start` on, with what is forbidden."""
+    of_tokens, table = w[:n_token_weights].reshape((-1, width)), w[n_token_weights:].reshape((-1, whole[3]))
     for k in range(places.shape[0] - 1):
-        score_segments(w, scale, FORBIDDEN, start + k, space, out[places[k] : places[k + 1]])
+        first, length, out = offsets[start + k], offsets[start + k + 1] - offsets[start + k], flat[places[k] : places[k + 1]]
+        n = length * longest
+        tokens, segments = np.empty((length, width)), np.empty((n, whole[3]))
+        score_rows(of_tokens, indices, values, indptr, first, length, tokens)
+        score_rows(table, whole[0], whole[1], whole[2], first * longest, n, segments)
+        add_bounds(table, start_row, 0, n, 0, n, segments)
+        for row in range(n + n_labels):
+            for label in range(n_labels):
+                out[row * n_labels + label] = segments[row, label] if row < n else table[start_row + 2 + row - n, label]
+        add_inside(tokens, longest, n_labels, out)
+        for row in range(n + n_labels):
+            for label in range(n_labels):
+                out[row * n_labels + label] *= scale
+            out[row * n_labels] += forbidden if row < n and row % longest > 0 else 0.0
 
 
 @njit(cache=True, nogil=True)

@@ -53,13 +53,13 @@ class SegmentFeatures(FeatureMap):
         """Those of segments, then of neighbours."""
         check_length(w, self.dim)
         out = np.empty(self.n_parts(i))
-        _kernels().score_segments(w, 1.0, 0.0, i, self.space, out)
+        _kernels().score_segments(w, 1.0, 0.0, i, self.space, np.array([0, len(out)]), out)
         return out
 
     def score_block(self, w: Vector, scale: float, start: int, stop: int, places: Integers, out: Floats) -> None:
         """Those of sequences start..stop-1 at scale * w, with the fixed ones, that of `start + k` from out[places[k]] on."""
         check_length(w, self.dim)
-        _kernels().score_each(w, scale, start, self.space, places, out)
+        _kernels().score_segments(w, scale, FORBIDDEN, start, self.space, places, out)
 
     def fixed_scores(self, i: int) -> Floats | None:
         """Longer segments of label 0 are forbidden."""

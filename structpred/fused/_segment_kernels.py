@@ -17,9 +17,9 @@ from structpred.task.score_consistency import DRIFT
 def step_segments(w, scale, i, loss_weight, space, truth, constant, costs):
     """(Whether nothing is in doubt, (the difference as sorted pairs, the loss, the violation)) of sequence i."""
     scores, length = np.empty(costs.shape[0]), space[4][i + 1] - space[4][i]
-    score_segments(w, scale, FORBIDDEN, i, space, scores)
-    certain = augment(scores, costs, loss_weight, scores)
     shape, at = np.array([[length, space[1], space[2]]]), np.array([0, costs.shape[0]])
+    score_segments(w, scale, FORBIDDEN, i, space, at, scores)
+    certain = augment(scores, costs, loss_weight, scores)
     labels, found = np.empty(length, np.int64), np.empty(2 * length, np.int64)
     decode_segments(scores, at, shape, labels)
     at[1] = length

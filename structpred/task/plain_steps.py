@@ -111,21 +111,17 @@ class PlainSteps:
 
     def soft(self, w: Vector, i: int, scale: Scale = 1.0) -> Step:
         """phi(x_i, y_i) - E[phi(x_i, y)], and -log p(y_i | x_i), at the weights scale * w."""
-        value, theta, error = self.errors(w, i, scale)
-        at = np.flatnonzero(error)
-        counts = at, error[at]
-        difference, scored = self.adjoint(i, *counts), kernels().weigh(np.ascontiguousarray(theta, np.float64), *counts)
-        checked_product(self.features, i, counts, scored, difference, w, scale)
-        return Step(difference, 0.0, value, value)
-
-    def errors(self, w: Vector, i: int, scale: Scale = 1.0) -> tuple[float, Scores, Floats]:
-        """(-log p(y_i | x_i), part scores, the true part counts less the expected ones: dense)."""
         theta, own = self.inference.scores(w, i, scale), self.parts[i]
         log_z, mu = self.inference.log_partition(theta, i)
         refuse_marginals(self.oracle, i, log_z, theta[own])
         error = -mu
         np.add.at(error, own, 1.0)
-        return max(log_z - running_sum(theta[own]), 0.0), theta, error
+        value = max(log_z - running_sum(theta[own]), 0.0)
+        at = np.flatnonzero(error)
+        counts = at, error[at]
+        difference, scored = self.adjoint(i, *counts), kernels().weigh(np.ascontiguousarray(theta, np.float64), *counts)
+        checked_product(self.features, i, counts, scored, difference, w, scale)
+        return Step(difference, 0.0, value, value)
 
     def log_losses(self, w: Vector, shares: Floats) -> tuple[Floats, Floats]:
         """-log p(y_i | x_i) of every instance, and the dense gradient of their sum weighed by `shares`."""

@@ -60,7 +60,7 @@ def decode_segments(scores, offsets, shapes, out):
         written += length
 
 
-@njit(cache=True, nogil=True, borrows=True)
+@njit(cache=True, nogil=True)
 def share(logs, start, step, n, width, totals):
     """Of n rows, `step` numbers apart: columns' shares of the sums of their exp(logs), in place, and the sums' logs in totals."""
     totals[:width] = -np.inf
