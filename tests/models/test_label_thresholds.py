@@ -89,6 +89,8 @@ def test_what_cannot_be_is_refused() -> None:
     for settings in ({"threshold": "f2"}, {"threshold": "f1", "bias": 0.0}):
         with pytest.raises(ParameterError, match="threshold: expected None, or 'f1' without shards and with a bias"):
             MultiLabelMRF(**settings).fit(X, Y)
+    with pytest.raises(ParameterError, match="folds, which a precomputed kernel does not have"):
+        MultiLabelMRF(threshold="f1", kernel="precomputed").fit(np.eye(20), Y)
     parts = Shards.of_functions([lambda k=k: (X[k::2], Y[k::2]) for k in range(2)])
     with pytest.raises(ParameterError, match="threshold: expected None, or 'f1' without shards"):
         fit(MultiLabelMRF(threshold="f1", max_iter=2), parts)

@@ -27,6 +27,7 @@ from structpred.models.fields.kernel_columns import each_alone, kernel_and_scale
 from structpred.models.fields.label_field import LabelField, as_rows, label_choices, labels_of, named_rows
 from structpred.models.fields.label_graphs import LabelCounts, label_edges
 from structpred.models.fields.rules import Against, rows_against, tightest
+from structpred.models.kernels.functions import Precomputed
 from structpred.models.kernels.inputs import KernelInput
 from structpred.models.partial import scores_of, task_of
 from structpred.models.settings import about_dev, dev_parts, resolve_loss
@@ -199,11 +200,13 @@ class LabelSharding(FieldSharding):
 
     def read(self, model: Any, X: Any, y: Any, *, whole: bool) -> Examples:
         """The rows."""
-        if kernel_and_scale(model)[0] is not None and not whole:
+        if (kernel := kernel_and_scale(model)[0]) is not None and not whole:
             raise ParameterError("kernel: it compares all rows with each other, which shards do not have; use fit")
         rows, known = as_rows(X), isinstance(X, MultiLabelData)
         if model.threshold is not None and not (model.threshold == "f1" and whole and model.bias):
             raise ParameterError(f"threshold: expected None, or 'f1' without shards and with a bias, got {model.threshold!r}")
+        if model.threshold is not None and isinstance(kernel, Precomputed):
+            raise ParameterError("threshold='f1' trains on folds, which a precomputed kernel does not have: give the kernel")
         if not rows.shape[0]:
             raise DataError("X: expected at least one sample, got none")
         y, listed = named_rows(y, self._known(model))
