@@ -88,7 +88,8 @@ def test_graphs_add_up(directed: bool) -> None:
     """With features of edges, directed or not, every pair of labellings differs by the sum; the runner-up is the best other."""
     path = (ROWS[:3], [(0, 1), (2, 1)], RNG.normal(size=(2, 2)))
     model = GraphLabeler(max_iter=20, directed=directed).fit([path] * 2, [["a", "b", "a"], ["b", "b", "a"]])
-    inference = model._field.inference(model._field.one(path))
+    field = model._field
+    inference = field.inference(field.one(path))
     theta = inference.scores(model.coef_, 0)
 
     def score(given: Any) -> float:

@@ -26,12 +26,12 @@ def data() -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("scale", SCALERS)
 def test_a_scaled_model_is_the_model_of_scaled_data(scale: str) -> None:
-    """scale= gives the weights and predictions that scikit-learn's scaler in front gives."""
+    """scale= gives the weights, at the optimum, and predictions that scikit-learn's scaler in front gives."""
     X, Y = data()
     scaled = SCALERS[scale].fit_transform(X)
-    inside = MultiLabelMRF(max_iter=5, scale=scale).fit(X, Y)
-    outside = MultiLabelMRF(max_iter=5, scale=None).fit(scaled, Y)
-    np.testing.assert_allclose(inside.coef_, outside.coef_, rtol=1e-5, atol=1e-7)
+    inside = MultiLabelMRF(max_iter=100, tol=1e-8, scale=scale).fit(X, Y)
+    outside = MultiLabelMRF(max_iter=100, tol=1e-8, scale=None).fit(scaled, Y)
+    np.testing.assert_allclose(inside.coef_, outside.coef_, rtol=1e-3, atol=1e-3)
     assert (inside.predict(sparse.csr_array(X)) == outside.predict(scaled)).all()
 
 

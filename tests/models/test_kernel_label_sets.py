@@ -11,6 +11,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.preprocessing import StandardScaler
 
 from structpred.data.hierarchy import LabelHierarchy
+from structpred.distributed import Shards, fit
 from structpred.errors import DataError, ModelFileError, ParameterError
 from structpred.export import export_predictor
 from structpred.models import HierarchicalMultiLabel, MultiLabelMRF, load
@@ -53,17 +54,18 @@ def test_the_columns_are_those_of_the_kernel(kind: str, name: str) -> None:
     scaler = StandardScaler().fit(X)
     theirs = {"rbf": lambda a, b: rbf_kernel(a, b, 0.5), "polynomial": lambda a, b: polynomial_kernel(a, b, 2, 0.5, 1.0)}[name]
     A, B = scaler.transform(X), scaler.transform(T)
-    phi, new = (model._field.features(sparse.csr_array(rows), joined=False).nodes for rows in (X, T))
-    phi, new = (dense(rows, model._field.n_columns) for rows in (phi, new))
+    phi, new = columns_of(model, X), columns_of(model, T)
     assert model.scale_ == "standard"
     assert len(model.support_) <= 20  # of rows that come twice one
     np.testing.assert_allclose(phi @ phi.T, theirs(A, A), atol=1e-4)
     np.testing.assert_allclose(new @ phi.T, theirs(B, A), atol=1e-4)
 
 
-def dense(rows: Any, n: int) -> np.ndarray:
-    """The first n columns of packed rows."""
-    return sparse.csr_array((rows.values, rows.indices, rows.indptr)).toarray()[:, :n]
+def columns_of(model: Any, X: Any) -> np.ndarray:
+    """What rows become, without the constant."""
+    field = model._field
+    rows = field.features(sparse.csr_array(X), joined=False).nodes
+    return sparse.csr_array((rows.values, rows.indices, rows.indptr)).toarray()[:, : field.n_columns]
 
 
 @KINDS
@@ -71,9 +73,7 @@ def test_it_is_the_linear_model_of_the_columns(kind: str) -> None:
     """Objective, certificate and predictions are those of columns made outside, and rings are told apart."""
     (X, Y), (T, truth) = data(200), data(100, seed=1)
     inside = model_of(kind, kernel="rbf", C=10.0).fit(X, Y)
-    columns = [
-        dense(inside._field.features(sparse.csr_array(rows), joined=False).nodes, inside._field.n_columns) for rows in (X, T)
-    ]
+    columns = [columns_of(inside, rows) for rows in (X, T)]
     outside = model_of(kind, C=10.0, scale=None).fit(columns[0], Y)
     assert inside.certificate_.primal == pytest.approx(outside.certificate_.primal, rel=1e-6)
     assert (inside.predict(T) == outside.predict(columns[1])).all()
@@ -86,10 +86,10 @@ def test_a_share_of_the_trace_or_a_number_of_columns() -> None:
     X, Y = data(200)
     for share in (0.5, 0.9, 0.99):
         model = MultiLabelMRF(kernel="rbf", n_components=share, max_iter=1).fit(X, Y)
-        phi = dense(model._field.features(sparse.csr_array(X), joined=False).nodes, r := model._field.n_columns)
-        kept = (phi**2).sum(axis=0)
+        kept = (columns_of(model, X) ** 2).sum(axis=0)
+        r = len(kept)
         assert kept[: r - 1].sum() < share * len(X) <= kept.sum() + 1e-3
-    assert MultiLabelMRF(kernel="rbf", n_components=7, max_iter=1).fit(X, Y)._field.n_columns == 7
+    assert columns_of(MultiLabelMRF(kernel="rbf", n_components=7, max_iter=1).fit(X, Y), X).shape[1] == 7
     assert len(MultiLabelMRF(kernel="rbf", n_components=10_000, max_iter=1).fit(X, Y).support_) <= 100
 
 
@@ -158,7 +158,8 @@ def test_explanations_speak_of_training_rows_and_add_up(kind: str, kernel: str) 
     model = model_of(kind, kernel=kernel, C=10.0).fit(X, Y)
     for x in T[::5]:
         why = model.explain(x)
-        inference = model._field.inference(model._field.read([x]))
+        field = model._field
+        inference = field.inference(field.read([x]))
         labels, _ = inference.decode(model.coef_)
         parts = inference.oracle.parts(np.asarray(labels[0] if np.ndim(labels[0]) else labels), inference.shapes[0])
         assert why.score == pytest.approx(inference.scores(model.coef_, 0)[parts].sum(), abs=1e-4)
@@ -233,7 +234,7 @@ def test_shards_and_programs_refuse_a_kernel(tmp_path: Path) -> None:
     X, Y = data()
     model = MultiLabelMRF(kernel="rbf", max_iter=2)
     with pytest.raises(ParameterError, match="which shards do not have"):
-        model._sharding.read(model, X, Y, whole=False)
+        fit(model, Shards.of_functions([lambda: (X, Y)]))
     with pytest.raises(ParameterError, match="it has a kernel, which light programs do not have"):
         export_predictor(model.fit(X, Y), tmp_path / "program.py")
     assert not list(tmp_path.iterdir())

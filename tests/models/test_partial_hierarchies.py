@@ -52,10 +52,10 @@ def test_the_likelihood_is_that_of_the_closed_outputs_that_agree():
     Y = without_some(Y)
     model = HierarchicalMultiLabel("lbfgs", C=1.0, max_iter=5, surrogate="log", hierarchy=TREE).fit(X, Y)
     outputs = np.array([y for y in itertools.product((0, 1), repeat=4) if TREE.broken(np.array([y])) is None])
-    loss = 0.0
+    loss, field = 0.0, model._field
     for x, known in zip(X, Y, strict=True):
-        theta = next(iter(model._field.inference(model._field.read([x])).part_scores(model.coef_)))
-        scores = np.array([theta[model.oracle_.parts(y, model._field.shape)].sum() for y in outputs])
+        theta = next(iter(field.inference(field.read([x])).part_scores(model.coef_)))
+        scores = np.array([theta[model.oracle_.parts(y, field.shape)].sum() for y in outputs])
         agree = ((known < 0) | (outputs == known)).all(axis=1)
         loss += np.logaddexp.reduce(scores) - np.logaddexp.reduce(scores[agree])
     expected = (0.5 * model.coef_ @ model.coef_ + loss) / len(X)
