@@ -310,7 +310,7 @@ def test_train_on_shards_from_the_shell(cluster: Any, shell: Shell, corpus: Path
     """`train chain --shards 3` gives the weights of `fit` over the same shards; predict knows how the data were read."""
     options = ("--shards", "3", "--scheduler", cluster.scheduler.address, "--trainer", "lbfgs", "--max-iter", "2", "-C", "1")
     train = ("train", "chain", str(corpus / "train.txt"), "--format", "conll2000", "--template", "chunking", "--n-bits", "12")
-    done = shell(*train, *options, "-o", "m.spz")
+    done = shell(*train, *options, "--coding", "none", "-o", "m.spz")
     assert done.returncode == 0, done.stderr
     assert "3 shards of about" in done.stderr
     assert os.listdir(tmp_path) == ["m.spz"]
