@@ -36,15 +36,13 @@ def run(watch: Stopwatch, name: str, folder: str, values: list[float], passes: i
 
     from structpred.io import read_clus, read_mulan
     from structpred.models import HierarchicalMultiLabel, MultiLabelMRF
-    from structpred.trainers import marginal_bcfw
+    from structpred.trainers.marginal_bcfw import MarginalBCFW
 
     place, file, settings = SETS[name]
     at = f"{folder}/{place}/{file}"
     flat = "edges" in settings
     data = read_mulan(f"{at}-train.arff.gz", f"{at}.xml.gz") if flat else read_clus(f"{at}.arff.gz")
-    if before:
-        marginal_bcfw.SLOW = np.inf
-    common = {"trainer": "marginal_bcfw", "scale": "standard", "tol": GOAL, "check_every": EVERY, **settings}
+    common = {"trainer": MarginalBCFW(joint=not before), "scale": "standard", "tol": GOAL, "check_every": EVERY, **settings}
     kind = MultiLabelMRF if flat else HierarchicalMultiLabel
     kind(C=1.0, max_iter=6, **common).fit(data.take(np.arange(200)))  # compiles
     return {"rows": [kind(C=C, max_iter=passes, **common).fit(data).history_[-1] for C in values]}

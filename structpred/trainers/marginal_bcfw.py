@@ -9,8 +9,8 @@ Where all labels share one row x_i, the gap and the line search of a block need 
 move d changes D / p_i by <g, d> - p_i/(2 lam) (2 |x_i|^2 |d_nodes|^2 + |d_edges|^2). Weights of off and on are opposite, so that
 one table (d, L) holds them. A visit scores the instance once, finds the best output, and makes steps from the same scores: in
 closed sets of a forest for each tree, subtree and label, else from the worst output with mass to the best, of all paths or of
-those that searches found. Passes that lower the gap by little, as where C is large or rows separate, are followed by a proximal
-Newton step of all blocks (`fused/near_points.py`).
+those that searches found. Passes that lower the gap by little, as where C is large or rows separate, may be followed by a
+proximal Newton step of all blocks (`fused/near_points.py`).
 """
 
 from typing import Annotated, Any, NamedTuple, cast
@@ -86,6 +86,9 @@ class MarginalBCFW(Trainer):
     ----------
     start : bool
         Whether independent SVMs are trained to be returned in the first passes.
+    joint : bool
+        Whether passes that lower the gap by little, as where C is large or rows separate, are followed by a proximal Newton step
+        of all blocks. Such a step closes gaps that passes do not, and takes the time of ten to a hundred passes.
 
     References
     ----------
@@ -104,8 +107,8 @@ class MarginalBCFW(Trainer):
     kinds = (MarginRescaling,)
     certified = True
 
-    def __init__(self, *, start: bool = True) -> None:
-        self.start = start
+    def __init__(self, *, start: bool = True, joint: bool = False) -> None:
+        self.start, self.joint = start, joint
 
     @staticmethod
     def applies(task: Any) -> bool:
@@ -135,7 +138,7 @@ class MarginalBCFW(Trainer):
 
     def _leap(self, problem: Problem, state: MarginalState) -> bool:
         before, gap = state.pace[1], dot(problem.p, state.gaps)
-        state.pace[1:] = gap, gap > SLOW * before
+        state.pace[1:] = gap, self.joint and gap > SLOW * before
         if state.pace[2]:
             made = _blocks(problem).leap(state.point, float(state.pace[0]))
             state.pace[0] = min((FACTOR if made else 1.0 / FACTOR) * state.pace[0], FAR)

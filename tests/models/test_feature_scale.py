@@ -12,6 +12,7 @@ from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from structpred.errors import ModelFileError, ParameterError
 from structpred.models import HierarchicalMultiLabel, MultiLabelMRF, load
 from structpred.storage.bundles import Bundle, read_bundle, write_bundle
+from structpred.trainers.marginal_bcfw import MarginalBCFW
 
 SCALERS = {"standard": StandardScaler(), "maxabs": MaxAbsScaler()}
 
@@ -29,8 +30,8 @@ def test_a_scaled_model_is_the_model_of_scaled_data(scale: str) -> None:
     """scale= gives the weights, at the optimum, and predictions that scikit-learn's scaler in front gives."""
     X, Y = data()
     scaled = SCALERS[scale].fit_transform(X)
-    inside = MultiLabelMRF(max_iter=100, tol=1e-8, scale=scale).fit(X, Y)
-    outside = MultiLabelMRF(max_iter=100, tol=1e-8, scale=None).fit(scaled, Y)
+    inside = MultiLabelMRF(MarginalBCFW(joint=True), max_iter=100, tol=1e-8, scale=scale).fit(X, Y)
+    outside = MultiLabelMRF(MarginalBCFW(joint=True), max_iter=100, tol=1e-8, scale=None).fit(scaled, Y)
     np.testing.assert_allclose(inside.coef_, outside.coef_, rtol=1e-3, atol=1e-3)
     assert (inside.predict(sparse.csr_array(X)) == outside.predict(scaled)).all()
 

@@ -47,7 +47,7 @@ def optimum(problem: Problem) -> float:
 def test_the_bounds_close_on_the_optimum_of_a_generic_solver(kind: str) -> None:
     """Dual below, primal above the optimum at every check, and both near it in the end; sample weights, zero ones too, count."""
     made = problem_of_kind(kind, weighted=True)
-    result = train(made, MarginalBCFW(), RunSettings(max_iter=100, tol=5e-7, check_every=10))
+    result = train(made, MarginalBCFW(joint=True), RunSettings(max_iter=100, tol=5e-7, check_every=10))
     value = optimum(made)
     checked = [row for row in result.history if row["primal"] is not None]
     assert all(row["dual"] - 1e-8 <= value <= row["primal"] + 1e-8 for row in checked)
@@ -63,7 +63,7 @@ def test_the_bounds_close_on_the_optimum_of_a_generic_solver(kind: str) -> None:
 def test_large_c_does_not_keep_the_gap_open(kind: str, n: int) -> None:
     """With and without rows that separate; visits of one block after the other would leave most of the gap."""
     settings = RunSettings(max_iter=100, tol=1e-3, check_every=10)
-    result = train(problem_of_kind(kind, 1e-4, n=n, weighted=True), MarginalBCFW(), settings)
+    result = train(problem_of_kind(kind, 1e-4, n=n, weighted=True), MarginalBCFW(joint=True), settings)
     assert result.stop_reason == "tol"
     assert (np.diff([row["dual"] for row in result.history if row["dual"] is not None]) >= -1e-12).all()
 
@@ -73,7 +73,7 @@ def test_a_point_is_what_its_parts_say(kind: str) -> None:
     """After two passes: weights are the sum of the blocks, H_i is the surrogate's, gaps are those of the primal-dual pair, and
     marginals are feasible."""
     made = problem_of_kind(kind, weighted=True)
-    trainer = MarginalBCFW(start=False)
+    trainer = MarginalBCFW(start=False, joint=True)
     state = trainer.init_state(made)
     for n_pass in range(2):
         for item in trainer.order(made, state, np.random.default_rng(n_pass), n_pass):
@@ -141,7 +141,7 @@ def plain_visit(V: np.ndarray, m: np.ndarray, x: np.ndarray, y: np.ndarray, uppe
 def test_compiled_visits_are_the_plain_ones() -> None:
     """Three passes over closed sets, label by label in plain NumPy, give the same marginals and weights."""
     made = problem_of_kind("closed", weighted=True)
-    trainer, task = MarginalBCFW(start=False), made.task
+    trainer, task = MarginalBCFW(start=False, joint=True), made.task
     state = trainer.init_state(made)
     X = task.features.nodes
     dense = np.zeros((len(task), X.n_columns))
@@ -164,7 +164,7 @@ def test_compiled_visits_are_the_plain_ones() -> None:
 def test_it_agrees_with_frank_wolfe_over_features(kind: str) -> None:
     """The certificates of both overlap, and that over marginals is the tighter one after as many passes."""
     made = problem_of_kind(kind)
-    ours, theirs = (train(made, t, RunSettings(max_iter=60)).certificate for t in (MarginalBCFW(), BCFW()))
+    ours, theirs = (train(made, t, RunSettings(max_iter=60)).certificate for t in (MarginalBCFW(joint=True), BCFW()))
     assert ours.dual <= theirs.primal
     assert theirs.dual <= ours.primal
     assert ours.gap < theirs.gap
@@ -175,33 +175,35 @@ def test_a_broken_run_ends_like_the_unbroken_one(kind: str, tmp_path: Path, monk
     """Stopped within passes of several compiled calls, and resumed, to the last bit; a short run goes on likewise."""
     monkeypatch.setattr(marginal_bcfw, "CALL", 500)
     settings, file = {"max_iter": 6, "check_every": 4, "seed": 3}, tmp_path / "run.ckpt"
-    unbroken = train(problem_of_kind(kind, weighted=True), MarginalBCFW(), RunSettings(**settings))
+    unbroken = train(problem_of_kind(kind, weighted=True), MarginalBCFW(joint=True), RunSettings(**settings))
     for k, stop in enumerate((1, 3)):
         monkeypatch.setattr(loop, "Interrupts", lambda stop=stop: StopAt(stop))
         again = RunSettings(**settings, checkpoint=file, resume=k > 0)
-        assert train(problem_of_kind(kind, weighted=True), MarginalBCFW(), again).stop_reason == "interrupted"
+        assert train(problem_of_kind(kind, weighted=True), MarginalBCFW(joint=True), again).stop_reason == "interrupted"
     monkeypatch.setattr(loop, "Interrupts", lambda: StopAt(10**9))
     same(
-        train(problem_of_kind(kind, weighted=True), MarginalBCFW(), RunSettings(**settings, checkpoint=file, resume=True)),
+        train(
+            problem_of_kind(kind, weighted=True), MarginalBCFW(joint=True), RunSettings(**settings, checkpoint=file, resume=True)
+        ),
         unbroken,
     )
     other = problem_of_kind("none" if kind != "none" else "closed")
     with pytest.raises(CheckpointError):
-        train(other, MarginalBCFW(), RunSettings(**settings, checkpoint=file, resume=True))
+        train(other, MarginalBCFW(joint=True), RunSettings(**settings, checkpoint=file, resume=True))
 
 
 def test_independent_svms_come_first() -> None:
     """The first weights are those of linear SVMs with C_svm = 2 C, later ones the dual's, and never is the objective worse."""
     made = problem_of_kind("complete", n=60)
     svm, value = marginal_bcfw._independent(made)
-    first = train(made, MarginalBCFW(), RunSettings(max_iter=1))
+    first = train(made, MarginalBCFW(joint=True), RunSettings(max_iter=1))
     assert first.weights.tobytes() == svm.tobytes()
     assert first.certificate.primal == value
-    assert train(made, MarginalBCFW(start=False), RunSettings(max_iter=1)).certificate.primal > value
-    last = train(made, MarginalBCFW(), RunSettings(max_iter=100))
+    assert train(made, MarginalBCFW(start=False, joint=True), RunSettings(max_iter=1)).certificate.primal > value
+    last = train(made, MarginalBCFW(joint=True), RunSettings(max_iter=100))
     assert last.certificate.primal < value
     without = task_of_kind("none", n=60)  # the same labels, each a problem of its own
-    alone = train(Problem(without, MarginRescaling(), made.lam), MarginalBCFW(), RunSettings(max_iter=1000, tol=1e-6))
+    alone = train(Problem(without, MarginRescaling(), made.lam), MarginalBCFW(joint=True), RunSettings(max_iter=1000, tol=1e-6))
     assert alone.certificate.primal <= value
     assert value == pytest.approx(alone.certificate.primal, rel=0.01)
 
@@ -210,12 +212,12 @@ def test_what_it_does_not_serve_is_refused_before_any_work() -> None:
     """Other surrogates, regularisers, oracles, losses and structures: an error that says what to take."""
     task = task_of_kind("complete")
     with pytest.raises(ParameterError, match="cannot minimise SlackRescaling"):
-        train(Problem(task, SlackRescaling(), 0.1), MarginalBCFW())
+        train(Problem(task, SlackRescaling(), 0.1), MarginalBCFW(joint=True))
     with pytest.raises(MissingCapabilityError, match="squared_norm"):
-        train(Problem(task, MarginRescaling(), 0.1, regulariser=L1(0.1)), MarginalBCFW())
+        train(Problem(task, MarginRescaling(), 0.1, regulariser=L1(0.1)), MarginalBCFW(joint=True))
     other = Task(task.features, BranchAndBoundMRF(), task.labels, task.shapes, Hamming())
     with pytest.raises(ParameterError, match="not with BranchAndBoundMRF; take bcfw"):
-        train(Problem(other, MarginRescaling(), 0.1), MarginalBCFW())
+        train(Problem(other, MarginRescaling(), 0.1), MarginalBCFW(joint=True))
     assert not MarginalBCFW.applies(other)
     assert MarginalBCFW.applies(task)
 
@@ -225,6 +227,8 @@ def test_what_it_does_not_serve_is_refused_before_any_work() -> None:
 def test_larger_sets_stay_within_their_bounds(kind: str) -> None:
     """Two hundred instances at three strengths of the regulariser: no gap is negative, and dual values never fall."""
     for lam in (1e-4, 1e-2, 1.0):
-        result = train(problem_of_kind(kind, lam, n=200, seed=1), MarginalBCFW(), RunSettings(max_iter=40, check_every=1))
+        result = train(
+            problem_of_kind(kind, lam, n=200, seed=1), MarginalBCFW(joint=True), RunSettings(max_iter=40, check_every=1)
+        )
         assert all(row["gap"] >= -1e-10 * row["primal"] for row in result.history)
         assert (np.diff([row["dual"] for row in result.history]) >= -1e-10).all()
