@@ -228,12 +228,13 @@ def test_inspect_names_features_and_pairs(here: Here, labelled: Path, tmp_path: 
 def test_a_kernel_in_the_shell(here: Here, labelled: Path, tmp_path: Path) -> None:
     """train --kernel says what it made of the features; the model shows and explains by training rows; no program, no shards."""
     train = str(labelled / "weather-train.arff")
-    code, _, err = here(
-        "train", "multilabel", train, "--kernel", "rbf", "--gamma", "scale", "-C", "1", "-o", "k.spz", cwd=tmp_path
-    )
+    code, _, err = here("train", "multilabel", train, "--kernel", "rbf", "--gamma", "scale", "-o", "k.spz", cwd=tmp_path)
     assert code == 0, err
     model = MultiLabelMRF.load(tmp_path / "k.spz")
     assert f"5 features, standardised, kernel rbf with {len(model.support_)} training rows, 4 labels" in err
+    assert model.C == 1.0  # with a kernel, where none is given
+    assert here("train", "multilabel", train, "--kernel", "rbf", "-C", "0.1", "-o", "c.spz", cwd=tmp_path)[0] == 0
+    assert MultiLabelMRF.load(tmp_path / "c.spz").C == 0.1
     same = MultiLabelMRF(C=1.0, kernel="rbf", tol=0.01, random_state=0).fit(read_mulan(train, labelled / "weather.xml"))
     assert same.coef_.tobytes() == model.coef_.tobytes()
     _, out, _ = here("inspect", "k.spz", "--top", "1", cwd=tmp_path)
@@ -250,6 +251,9 @@ def test_a_kernel_in_the_shell(here: Here, labelled: Path, tmp_path: Path) -> No
     code, _, err = here("train", "multilabel", train, "--gamma", "2", "-o", "s.spz", cwd=tmp_path)
     assert code != 0
     assert "--gamma is for --kernel" in err
+    for bad in ("wide", "-1", "nan"):
+        code, _, err = here("train", "multilabel", train, "--kernel", "rbf", "--gamma", bad, "-o", "s.spz", cwd=tmp_path)
+        assert (code, f"expected scale or a number above 0, got '{bad}'" in err) == (2, True)
 
 
 def test_the_weights_that_are_shown_are_the_models(here: Here, labelled: Path, tmp_path: Path) -> None:

@@ -1,9 +1,13 @@
 """Multi-label models (MultiLabelMRF, HierarchicalMultiLabel) in the shell."""
 
+import math
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import click
+from click.core import ParameterSource
 
 from structpred.cli.options import LABEL_FORMATS, Choice, auto_or
 from structpred.cli.rooms import Room
@@ -18,6 +22,14 @@ def edges_of(value: str | int) -> str | int:
     if not (text.isascii() and text.isdecimal() and len(text) < 10):
         raise click.BadParameter(f"expected complete, tree, none or a number of pairs, got {text!r}")
     return int(text)
+
+
+def gamma_of(value: str | float) -> str | float:
+    """The type of --gamma, ``scale`` or a number above 0; BadParameter says what is expected."""
+    with suppress(ValueError):
+        if value == "scale" or 0.0 < float(value) < math.inf:
+            return value if value == "scale" else float(value)
+    raise click.BadParameter(f"expected scale or a number above 0, got {value!r}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,10 +70,14 @@ class Options(TrainingOptions):
         help="Scale each feature: to mean 0 and variance 1, or to the largest absolute value 1 (zeros stay zeros). auto: where "
         "most entries of TRAIN are not zero maxabs, with --kernel standard; else none.",
     )  # fmt: skip
-    kernel: str | None = option("--kernel", type=Choice(("rbf", "polynomial")), help="Functions of a kernel between examples.")
+    kernel: str | None = option(
+        "--kernel",
+        type=Choice(("rbf", "polynomial")),
+        help="Functions of a kernel between examples; C is 1 by default then.",
+    )
     gamma: str | float = option(
-        "--gamma", type=lambda text: text if text == "scale" else float(text), metavar="scale|X", default="scale",
-        show_default=True, help="Of the kernel; scale: 1 / (number of features times their variance).",
+        "--gamma", type=gamma_of, metavar="scale|X", default="scale", show_default=True,
+        help="Of the kernel; scale: 1 / (number of features times their variance).",
     )  # fmt: skip
     threshold: str | None = option("--threshold", type=Choice(("f1",)), help="Of labels: the best for micro F1 on three folds.")
 
@@ -105,3 +121,8 @@ class LabelSets(Room):
         "trainer": None, "trainer_shown": "marginal_bcfw where it applies, else bcfw; corrective with --surrogate slack",
         "C": 0.1, "max_iter": 50, "tol": 0.01, "score": "accuracy",
     }  # fmt: skip
+
+    def completed(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """With a kernel C is another one where none is given: at 0.1 an RBF kernel is behind plain weights."""
+        given = click.get_current_context().get_parameter_source("C") is not ParameterSource.DEFAULT
+        return values if given or values["kernel"] is None else {**values, "C": 1.0}
