@@ -170,7 +170,8 @@ def gaps(watch: Stopwatch, name: str, folder: str, quick: bool) -> dict[str, Any
     kind = MultiLabelMRF if hierarchy is None else HierarchicalMultiLabel
     passes = 4 if quick else passes
     for n in (1, passes):  # the first run compiles
-        common: dict[str, Any] = {"C": C, "max_iter": n, "tol": 0.0, "check_every": max(passes // 4, 1), **settings}
+        common: dict[str, Any] = {"C": C, "max_iter": n, "tol": 0.0, "check_every": max(passes // 4, 1)}
+        common |= {"scale": None, **settings}
         model = kind(**common, **own).fit(X, Y)
     return {"history": [row for row in model.history_ if row["primal"] is not None]}
 

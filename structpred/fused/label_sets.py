@@ -30,7 +30,7 @@ from structpred.task.fast.marginal_blocks import MarginalBlocks, MarginalLayout,
 
 Bits = npt.NDArray[np.int8]
 #: how many outputs the list of an instance has room for
-SLOTS = 32
+SLOTS = 16
 
 
 def layout_of(features: GraphFeatures, oracle: Oracle, shapes: Sequence[Shape]) -> MarginalLayout | None:
