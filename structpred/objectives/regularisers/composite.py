@@ -25,8 +25,9 @@ class Composite(Regulariser):
 
     Examples
     --------
-    >>> from structpred.objectives.regularisers.l2 import L2
+    >>> import numpy as np
     >>> from structpred.objectives.regularisers.l1 import Lasso
+    >>> from structpred.objectives.regularisers.l2 import L2
     >>> Composite(L2(), Lasso(0.5)).value(np.array([2.0, 0.0]))
     3.0
     """
