@@ -27,6 +27,13 @@ class FeatureRows(NamedTuple):
         """The number of rows of each instance."""
         return np.diff(self.offsets)
 
+    @property
+    def matrix(self) -> Any:
+        """All rows as a CSR array."""
+        from scipy import sparse
+
+        return sparse.csr_array((self.values, self.indices, self.indptr), shape=(len(self.indptr) - 1, self.n_columns))
+
     def take(self, instances: Integers) -> "FeatureRows":
         """The rows of these instances, in this order; a copy of no more than these."""
         own, offsets = picked(self.offsets, instances)

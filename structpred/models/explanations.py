@@ -73,14 +73,14 @@ class WeightInspection(Shown):
         return "\n".join([*group_lines("weights", self.groups), "", *columns(self.positive, self.negative)])
 
 
-def top_weights(model: StructuredEstimator, top: int) -> WeightInspection:
-    """The `top` strongest positive and negative weights by name. Raises ParameterError for top < 1."""
+def top_weights(model: StructuredEstimator, top: int, weights: Vector | None = None) -> WeightInspection:
+    """The `top` strongest positive and negative weights, or of those given, by name. Raises ParameterError for top < 1."""
     checked_top(top)
     model._check_fitted()
     blocks = np.split(model.coef_, model.groups_[1:-1])
     groups = [weight_group(name, block) for name, block in zip(model.group_names_, blocks, strict=True)]
-    tables = model._name_tables()
-    sides = [[(name_of(k, tables)[0], weight) for k, weight in side] for side in extremes(model.coef_, top)]
+    tables, shown = model._name_tables(), model.coef_ if weights is None else weights
+    sides = [[(name_of(k, tables)[0], weight) for k, weight in side] for side in extremes(shown, top)]
     return WeightInspection(groups, *sides)
 
 

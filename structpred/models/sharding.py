@@ -208,7 +208,7 @@ def sharding_of(model: Any) -> Sharding:
             f"{name} cannot be trained on shards: use fit. Sequence labellers without a kernel, parsers, label sets, "
             "GraphLabeler and StructuredPredictor can"
         )
-    for setting in ("signs", "warm_start"):
+    for setting in ("signs", "warm_start", "kernel"):
         if getattr(model, setting, None):
             raise ParameterError(f"{setting}: training on shards does not take it; use fit")
     if getattr(model, "stages", 1) != 1:

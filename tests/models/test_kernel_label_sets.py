@@ -233,7 +233,7 @@ def test_shards_and_programs_refuse_a_kernel(tmp_path: Path) -> None:
     """Shards do not have all rows; a light program has no kernels, and nothing is written."""
     X, Y = data()
     model = MultiLabelMRF(kernel="rbf", max_iter=2)
-    with pytest.raises(ParameterError, match="which shards do not have"):
+    with pytest.raises(ParameterError, match="kernel: training on shards does not take it"):
         fit(model, Shards.of_functions([lambda: (X, Y)]))
     with pytest.raises(ParameterError, match="it has a kernel, which light programs do not have"):
         export_predictor(model.fit(X, Y), tmp_path / "program.py")

@@ -6,7 +6,7 @@ They differ in a field, which is made by `fit` and kept: how X and y are read, a
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,15 +20,12 @@ from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import DataError, ParameterError
 from structpred.io.multilabel.data import MultiLabelData
 from structpred.models.base import StructuredEstimator, checked_sample_weight
-from structpred.models.chain.inputs import NumericInput
-from structpred.models.fields.feature_scale import FeatureScale, Spread
 from structpred.models.fields.graph_field import GraphField
-from structpred.models.fields.kernel_columns import each_alone, kernel_and_scale
+from structpred.models.fields.kernel_columns import agreed, kernel_and_scale, measured
 from structpred.models.fields.label_field import LabelField, as_rows, label_choices, labels_of, named_rows
 from structpred.models.fields.label_graphs import LabelCounts, label_edges
 from structpred.models.fields.rules import Against, rows_against, tightest
-from structpred.models.kernels.functions import Precomputed
-from structpred.models.kernels.inputs import KernelInput
+from structpred.models.kernels.functions import Precomputed, resolve_kernel
 from structpred.models.partial import scores_of, task_of
 from structpred.models.settings import about_dev, dev_parts, resolve_loss
 from structpred.models.sharding import Further, Sharding, refuse_classes
@@ -58,6 +55,10 @@ class FieldEstimator(StructuredEstimator, Generic[Outputs, Tables]):
     _: KW_ONLY
     oracle: Oracle | None = None
     bias: float = 1.0
+    scale: str | None = "auto"
+    kernel: Any = None
+    gamma: float | str = "scale"
+    n_components: float = 0.99
 
     n_features_in_: int = field(init=False)
     oracle_: Oracle = field(init=False)
@@ -65,6 +66,8 @@ class FieldEstimator(StructuredEstimator, Generic[Outputs, Tables]):
 
     #: what to use in place of probabilities, which a model of a margin does not have
     _INSTEAD: ClassVar = "use predict_scores, or "
+    #: what scale="auto" does with weights of features most of which are not zero
+    _DENSE: ClassVar[str | None] = "maxabs"
 
     @abstractmethod
     def fit(self, X: Any, y: Any) -> Any:
@@ -89,7 +92,22 @@ class FieldEstimator(StructuredEstimator, Generic[Outputs, Tables]):
     def _contents(self) -> Bundle:
         oracle, found = {"class": type(self.oracle_).__qualname__, "given": self.oracle is not None}, super()._contents()
         found.header |= {"oracle": oracle, "bias": self._field.bias}
+        if (scale := self._field.scale) is not None:
+            found.arrays = scale.arrays() | found.arrays
+        if (columns := self._field.columns) is not None:
+            found.add("kernel", part := columns.to_bundle())
+            found.header["columns"] = part.header
         return found
+
+    @classmethod
+    def load(cls, path: Any, oracle: Oracle | None = None, *, kernel: Any = None) -> Self:
+        """Read a model file. kernel: the function that the model was trained with, if it is your own: a file only names it."""
+        model = super().load(path, oracle)
+        if kernel is not None:
+            if isinstance(model.kernel, str | None):
+                raise ParameterError(f"{path}: this model needs no kernel function; leave kernel= out")
+            model.kernel, model._field.columns.kernels = kernel, [resolve_kernel(kernel)]
+        return model
 
     def predict(self, X: Any) -> Outputs:
         """The best output of each sample: label sets as an array (n, n_labels) of 0 and 1, graphs as an array of labels each."""
@@ -185,14 +203,13 @@ class Examples(NamedTuple):
 
 
 class LabelScan(NamedTuple):
-    """One shard: features, the names of the labels and of the features; how features spread; what labels say."""
+    """One shard: features, the names of the labels and of the features; what `measured` says of rows, and what labels say."""
 
     n_features: int
     names: list[str]
     feature_names: list[str] | None
-    spread: Spread
+    rows: Any
     labels: Any
-    columns: KernelInput | None = None
 
 
 class LabelSharding(FieldSharding):
@@ -200,9 +217,7 @@ class LabelSharding(FieldSharding):
 
     def read(self, model: Any, X: Any, y: Any, *, whole: bool) -> Examples:
         """The rows."""
-        if (kernel := kernel_and_scale(model)[0]) is not None and not whole:
-            raise ParameterError("kernel: it compares all rows with each other, which shards do not have; use fit")
-        rows, known = as_rows(X), isinstance(X, MultiLabelData)
+        kernel, rows, known = kernel_and_scale(model)[0], as_rows(X), isinstance(X, MultiLabelData)
         if model.threshold is not None and not (model.threshold == "f1" and whole and model.bias):
             raise ParameterError(f"threshold: expected None, or 'f1' without shards and with a bias, got {model.threshold!r}")
         if model.threshold is not None and isinstance(kernel, Precomputed):
@@ -223,13 +238,8 @@ class LabelSharding(FieldSharding):
     def scanned(self, model: Any, data: Examples) -> LabelScan:
         """Sizes, names and counts."""
         listed = [str(k) for k in range(data.Y.shape[1])] if data.names is None else data.names
-        (kernel, asked), labels, columns = kernel_and_scale(model), self._labels(model, data), None
-        spread = Spread.of(asked, data.rows)
-        if kernel is not None:
-            scale = FeatureScale.merged(asked, [spread], "standard")
-            columns = KernelInput(NumericInput(), kernel, model.n_components)
-            columns.fit_transform(each_alone(data.rows if scale is None else scale.applied(data.rows)))
-        return LabelScan(data.rows.shape[1], listed, data.feature_names, spread, labels, columns)
+        labels, rows = self._labels(model, data), measured(model, data.rows, np.arange(data.rows.shape[0] + 1))
+        return LabelScan(data.rows.shape[1], listed, data.feature_names, rows, labels)
 
     def _labels(self, model: Any, data: Examples) -> Any:
         return LabelCounts.of(np.maximum(data.Y, 0))
@@ -243,9 +253,7 @@ class LabelSharding(FieldSharding):
                 raise DataError(f"shard {k}: expected {first.n_features} features as in shard 0, got {scan.n_features}")
             if scan.names != first.names or scan.feature_names != first.feature_names:
                 raise DataError(f"shard {k}: its labels or features have other names than those of shard 0")
-        kernel, asked = kernel_and_scale(model)
-        scale = FeatureScale.merged(asked, [scan.spread for scan in scans], "maxabs" if kernel is None else "standard")
-        made = replace(self._field(model, scans), feature_names=first.feature_names, scale=scale, columns=first.columns)
+        made = replace(self._field(model, scans), feature_names=first.feature_names, **agreed(model, scans))
         return FieldPlan(made, made.oracle)
 
     def _field(self, model: Any, scans: Sequence[LabelScan]) -> LabelField:

@@ -40,7 +40,7 @@ def explain_field(model: FieldEstimator[Any, Any], x: Any, labels: Any, node: in
         raise ParameterError("a node or label is compared with the best output in which it differs: leave against out")
     elif against is not None:
         other = _as_given(field, against, data, "against")
-    spread, w = field.expanded(model.coef_) if isinstance(field, LabelField) else (field, model.coef_)
+    spread, w = field.expanded(model.coef_)
     names, addends = spread.part_names(), spread.inference(data)
     sides = [list(_contributions(addends, w, side, names)) for side in (chosen, other) if side is not None]
     shown, instead = field.shown(chosen), None if other is None else field.shown(other)

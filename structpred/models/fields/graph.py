@@ -17,6 +17,7 @@ from structpred.models.explanations import Explanation, WeightInspection, top_we
 from structpred.models.fields.estimator import BIAS, ORACLE, FieldEstimator, FieldPlan, FieldSharding, checked_bias, field_task
 from structpred.models.fields.explain import explain_field
 from structpred.models.fields.graph_field import GraphField, GraphTable, NodeLabels, as_graphs, as_node_labels
+from structpred.models.fields.kernel_columns import KERNEL, agreed, measured
 from structpred.models.fields.label_graphs import GraphSizes, graph_oracle
 from structpred.models.partial import warn_of_minus_one
 from structpred.models.settings import checked_oracle
@@ -34,13 +35,14 @@ class Graphs(NamedTuple):
 
 
 class GraphScan(NamedTuple):
-    """One shard: its labels, how many features nodes and edges have, whether some graph is directed, and how large they are."""
+    """One shard: labels, numbers of features, whether some graph is directed, sizes; what `measured` says of node features."""
 
     labels: list[Any]
     n_features: int
     n_edge_features: int | None
     directed: bool
     sizes: GraphSizes
+    rows: Any
 
 
 class GraphSharding(FieldSharding):
@@ -59,7 +61,8 @@ class GraphSharding(FieldSharding):
         table, known = data.table, data.lists if data.partial is None else data.partial.known()
         labels, sizes = LabelEncoder.fit(known).classes.tolist(), GraphSizes.of(table.shapes(1))
         directed = any(sample.directed for sample in table.samples)
-        return GraphScan(labels, table.n_features, table.n_edge_features, directed, sizes)
+        rows = measured(model, table.rows.matrix, table.rows.offsets)
+        return GraphScan(labels, table.n_features, table.n_edge_features, directed, sizes, rows)
 
     def plan(self, model: Any, scans: Sequence[GraphScan], classes: Sequence[Any] | None) -> FieldPlan:
         """Labels: `classes`, or all that occur. The oracle fits the graphs of all shards."""
@@ -72,6 +75,7 @@ class GraphSharding(FieldSharding):
         encoder = encoder_of_shards([scan.labels for scan in scans], classes)
         warn_of_minus_one(encoder.classes, model.missing)
         made = model._field_of(encoder, *first[1:3], any(scan.directed for scan in scans))
+        made = replace(made, **agreed(model, scans))
         sizes = GraphSizes.merged([scan.sizes for scan in scans])
         return FieldPlan(made, graph_oracle(sizes, made.n_labels) if made.oracle is None else made.oracle)
 
@@ -113,6 +117,9 @@ class GraphLabeler(FieldEstimator[NodeLabels, list[Floats]]):
         The inference: TreeMRF(), EnumerationMRF(), QPBO(), GraphCutMRF(), DualMRF(), RelaxedMRF(), CpSatMRF() ...; None: TreeMRF
         where no graph has a cycle, EnumerationMRF where all have at most 2^16 labellings, else, inexact but with a bound that
         the certificate uses, QPBO for two labels and DualMRF for more (other graphs may get another in predict).
+    scale, kernel, gamma, n_components : str, optional; str, Kernel or callable, optional; float or str; float
+        Of node features, as for MultiLabelMRF; without a kernel scale="auto" is None. The columns of "precomputed" are the nodes
+        of all training graphs, one after the other.
     directed : bool, optional
         Whether label pairs (a, b) and (b, a) along an edge have weights of their own; then an edge runs from the node that is
         given first. None: True, unless all graphs are undirected networkx graphs.
@@ -132,6 +139,8 @@ class GraphLabeler(FieldEstimator[NodeLabels, list[Floats]]):
         The inference that was used in training.
     directed_ : bool
         Whether label pairs along an edge have weights of their own.
+    scale_, support_ : str or None; ndarray (n_support, 2) or None
+        How node features were scaled; graph and node of the training nodes that predictions with a kernel compare with.
     n_features_in_, n_edge_features_in_ : int
         The numbers of features of nodes and of edges, None for edges without.
     coef_, certificate_, history_, n_iter_, stop_reason_, converged_, probabilistic_
@@ -157,11 +166,12 @@ class GraphLabeler(FieldEstimator[NodeLabels, list[Floats]]):
 
     _field: GraphField = field(init=False)
     _sharding = GraphSharding()
-    _INSTEAD = ""
+    _INSTEAD, _DENSE = "", None
     _HEADER = Record({
         **COMMON,
         "oracle": ORACLE,
         "classes": Field(CLASSES, "classes_", np.ndarray.tolist),
+        **KERNEL,
         "n_features": Field(Whole(1), "n_features_in_"),
         "n_edge_features": Field(maybe(Whole()), "n_edge_features_in_"),
         "bias": BIAS,
@@ -201,8 +211,9 @@ class GraphLabeler(FieldEstimator[NodeLabels, list[Floats]]):
         return explain_field(self, x, labels, node, against)
 
     def top_features(self, n: int = 20) -> WeightInspection:
-        """The n strongest positive and negative weights of nodes and edges by name."""
-        return top_weights(self, n)
+        """The n strongest positive and negative weights of nodes and edges by name; with a kernel those of similarities."""
+        self._check_fitted()
+        return top_weights(self, n, self._field.expanded(self.coef_)[1])
 
     def _field_of(self, encoder: LabelEncoder, n_features: int, n_edge_features: int | None, directed: bool) -> GraphField:
         """The field over nodes with these labels. directed: whether some graph is."""
@@ -219,6 +230,7 @@ class GraphLabeler(FieldEstimator[NodeLabels, list[Floats]]):
     def _from_bundle(cls, head: dict[str, Any], bundle: Bundle, oracle: Oracle | None) -> Self:
         model = restored(cls, head, directed=head["directed"], oracle=oracle)
         made = model._field_of(LabelEncoder(head["classes"]), head["n_features"], head["n_edge_features"], head["directed"])
+        made, model.scale = made.of_file(head, bundle), head["scale"]
         model._keep_field(made, graph_oracle(GraphSizes(True, 1), made.n_labels) if oracle is None else oracle)
         restore_weights(model, bundle.arrays, made.n_weights)
         return model

@@ -1,7 +1,7 @@
 """Graphs whose nodes have labels: how users give them, as networkx graphs or arrays, and the field over their nodes."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from structpred.errors import DataError
 from structpred.features.graphs import GraphFeatures
 from structpred.features.rows import stack_rows
 from structpred.models.chain.targets import LabelEncoder, where_known
+from structpred.models.fields.kernel_columns import RowColumns
 from structpred.models.fields.label_graphs import FieldNames, GraphSizes, graph_oracle
 from structpred.models.signs import NameTable
 from structpred.oracles.mrf import graph_shape
@@ -36,11 +37,13 @@ class GraphSample(NamedTuple):
 
 
 class GraphTable(NamedTuple):
-    """Checked graphs, packed: node and edge features as one CSR matrix per graph, shapes without the number of states."""
+    """Checked graphs, and FeatureRows of all nodes and of all edges; None where there are no graphs, or no features of edges."""
 
     samples: list[GraphSample]
     n_features: int
     n_edge_features: int | None
+    rows: Any
+    edge_rows: Any
 
     def shapes(self, n_states: int) -> list[Shape]:
         """The shape of each graph; equal ones are the same object."""
@@ -70,30 +73,26 @@ def as_graphs(
         raise DataError("X: expected a list of graphs; did you pass one graph instead of a list of graphs?")
     samples = [_sample(i, x, node_features, edge_features) for i, x in enumerate(X)]
     if not samples:
-        return GraphTable([], 0 if expected is None else expected[0], None if expected is None else expected[1])
+        return GraphTable([], *((0, None) if expected is None else expected), None, None)
     for i, sample in enumerate(samples):
         if not len(sample.names):
             raise DataError(f"sample {i}: the graph is empty: it has no nodes; leave it out")
         if (sample.edge_rows is None) != (samples[0].edge_rows is None):
             raise DataError(f"sample {i}: some graphs have edge features and some have none")
-    rows = stack_rows([sample.rows for sample in samples])
-    for i, (count, sample) in enumerate(zip(rows.counts.tolist(), samples, strict=True)):
-        if count != len(sample.names):
-            raise DataError(f"sample {i}: the graph has {len(sample.names)} nodes, but there are {count} feature rows")
-    n_edge_features = None
+    rows, edge_rows = stack_rows([sample.rows for sample in samples]), None
+    sides = [("nodes", "feature rows", rows, [len(sample.names) for sample in samples])]
     if samples[0].edge_rows is not None:
         edge_rows = stack_rows([sample.edge_rows for sample in samples], "edge features")
-        for i, (count, sample) in enumerate(zip(edge_rows.counts.tolist(), samples, strict=True)):
-            if count != len(sample.edges):
-                raise DataError(
-                    f"sample {i}: the graph has {len(sample.edges)} edges, but there are {count} rows of edge features"
-                )
-        n_edge_features = edge_rows.n_columns
-    table = GraphTable(samples, rows.n_columns, n_edge_features)
+        sides.append(("edges", "rows of edge features", edge_rows, [len(sample.edges) for sample in samples]))
+    for what, given, stacked, sizes in sides:
+        for i, (count, size) in enumerate(zip(stacked.counts.tolist(), sizes, strict=True)):
+            if count != size:
+                raise DataError(f"sample {i}: the graph has {size} {what}, but there are {count} {given}")
+    table = GraphTable(samples, rows.n_columns, None if edge_rows is None else edge_rows.n_columns, rows, edge_rows)
     table.shapes(1)
     if expected is None and not table.n_features:
         raise DataError("X: expected at least one feature a node, got none")
-    for found, wanted, what in zip(table[1:], expected or table[1:], ("nodes", "edges"), strict=True):
+    for found, wanted, what in zip(table[1:3], expected or table[1:3], ("nodes", "edges"), strict=True):
         if found != wanted:
             raise DataError(f"X has {found or 'no'} features of {what}, but the model was fitted with {wanted or 'none'}")
     return table
@@ -184,7 +183,7 @@ NodeLabels = list[npt.NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
-class GraphField:
+class GraphField(RowColumns):
     """A node with a label of the encoder for each node of a graph. oracle: None for one that fits the graphs.
 
     n_features, n_edge_features: of nodes and of edges (None: edges have none). bias: the value of a constant feature; 0 for none.
@@ -213,12 +212,12 @@ class GraphField:
         k, constant = self.n_labels, self.bias != 0
         width = k * k if self.directed else k * (k + 1) // 2
         rows = 1 if self.n_edge_features is None else self.n_edge_features + constant
-        return (self.n_features + constant) * k + rows * width
+        return (self.n_columns + constant) * k + rows * width
 
     def attributes(self) -> dict[str, Any]:
         """Sizes, labels, and whether edges are directed."""
-        sizes = {"n_features_in_": self.n_features, "n_edge_features_in_": self.n_edge_features}
-        return {**sizes, "classes_": self.encoder.classes, "directed_": self.directed}
+        own = {"n_edge_features_in_": self.n_edge_features, "classes_": self.encoder.classes, "directed_": self.directed}
+        return super().attributes() | own
 
     def read(self, X: Any) -> GraphTable:
         """The checked graphs."""
@@ -240,9 +239,11 @@ class GraphField:
         """Inference over at least one graph."""
         shapes = data.shapes(self.n_labels)
         oracle = graph_oracle(GraphSizes.of(shapes), self.n_labels) if self.oracle is None else self.oracle
-        rows, edge_rows = [_with_bias(sample.rows, self.bias) for sample in data.samples], None
-        if data.n_edge_features is not None:
-            edge_rows = [_with_bias(sample.edge_rows, self.bias, data.n_edge_features) for sample in data.samples]
+        at, edge_rows = data.rows.offsets, data.edge_rows
+        rows = stack_rows(self.columns_of(data.rows.matrix, at))._replace(offsets=at)
+        if edge_rows is not None:
+            plain = replace(self, scale=None, columns=None).columns_of(edge_rows.matrix, edge_rows.offsets)
+            edge_rows = stack_rows(plain)._replace(offsets=edge_rows.offsets)
         flipped = [sample.edges[:, 0] > sample.edges[:, 1] for sample in data.samples]
         features = GraphFeatures(
             shapes, rows, edge_rows=edge_rows, edge_flipped=flipped, n_states=self.n_labels, symmetric=not self.directed
@@ -271,7 +272,9 @@ class GraphField:
         """Nodes and features have numbers."""
         bias, classes = ["bias"] if self.bias else [], list(map(str, self.encoder.classes.tolist()))
         edges = [""] if self.n_edge_features is None else [*map(str, range(self.n_edge_features)), *bias]
-        return FieldNames("node", None, classes, [*map(str, range(self.n_features)), *bias], edges)
+        support = [] if self.columns is None else self.columns.support.tolist()
+        features = [f"node {v} of graph {i}" for i, v in support] or list(map(str, range(self.n_features)))
+        return FieldNames("node", None, classes, [*features, *bias], edges)
 
     def one(self, x: Any) -> GraphTable:
         """One graph, checked."""
@@ -301,16 +304,3 @@ class GraphField:
         """The share of nodes, over all graphs, whose label is right, of those whose label is known."""
         known, same = where_known([labels.tolist() for labels in truth], found, self.missing)
         return float(np.mean(np.concatenate([np.array(labels, dtype=object) for labels in known]) == np.concatenate(same)))
-
-
-def _with_bias(rows: Any, bias: float, width: int | None = None) -> Any:
-    from scipy import sparse
-
-    is_sparse = sparse.issparse(rows)
-    matrix: Any = rows.tocsr() if is_sparse else np.asarray(rows, dtype=np.float64)
-    if width is not None and not matrix.shape[0]:
-        matrix = sparse.csr_array((0, width)) if is_sparse else np.zeros((0, width))
-    constant: Any = np.full((matrix.shape[0], 1), bias)
-    if not bias:
-        return matrix
-    return sparse.hstack((matrix, constant), format="csr") if is_sparse else np.hstack((matrix, constant))

@@ -1,8 +1,7 @@
 """Examples with sets of labels: how users give them, and the field over the labels of one: a node per label, an edge per pair."""
 
 from collections.abc import Sequence
-from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -17,12 +16,10 @@ from structpred.errors import DataError
 from structpred.features.graphs import GraphFeatures
 from structpred.features.rows import csr_of, stack_rows
 from structpred.io.multilabel.data import MultiLabelData
-from structpred.models.fields.feature_scale import SCALES, FeatureScale
-from structpred.models.fields.kernel_columns import each_alone
+from structpred.models.fields.kernel_columns import RowColumns
 from structpred.models.fields.label_graphs import FieldNames
 from structpred.models.fields.label_scores import label_scores
 from structpred.models.fields.rules import RULES
-from structpred.models.kernels.inputs import KernelInput, canonical
 from structpred.models.partial import tell_missing
 from structpred.models.signs import NameTable
 from structpred.oracles.mrf import graph_shape
@@ -36,10 +33,8 @@ def as_rows(X: Any, n_features: int | None = None) -> Any:
 
     n_features: how many columns are expected, None for any number. DataError, naming the sample, for values that are not finite.
     """
-    from scipy import sparse
-
     given = X.X if isinstance(X, MultiLabelData) else X
-    if not sparse.issparse(given):
+    if not hasattr(given, "tocsr"):
         try:
             given = np.asarray(given, dtype=np.float64)
         except (TypeError, ValueError) as error:
@@ -47,12 +42,11 @@ def as_rows(X: Any, n_features: int | None = None) -> Any:
         if given.ndim != 2:
             raise DataError(f"X: expected a 2-d array (n_samples, n_features), got {given.ndim}-d of shape {given.shape}")
     rows = stack_rows(given)
-    n = len(rows.counts)
     if n_features is not None and rows.n_columns != n_features:
         raise DataError(f"X has {rows.n_columns} features, but the model was fitted with {n_features}")
     if not rows.n_columns:
         raise DataError("X: expected at least one feature column, got none")
-    return sparse.csr_array((rows.values, rows.indices, rows.indptr), shape=(n, rows.n_columns))
+    return rows.matrix
 
 
 def as_indicator(y: Any, n: int, n_labels: int | None = None, *, missing: bool = False) -> Labels:
@@ -165,7 +159,7 @@ def label_choices(Y: Labels) -> dict[int, list[tuple[int, ...] | None]]:
 
 
 @dataclass(frozen=True, eq=False)
-class LabelField:
+class LabelField(RowColumns):
     """The Markov random field over the labels of one example: a node per label with its weights, an edge per pair with its table.
 
     n_features: of an example. names: of the labels. edges: (E, 2), the smaller label first. bias: the value of a constant
@@ -180,8 +174,6 @@ class LabelField:
     bias: float
     oracle: Oracle
     fixed: Floats | None = None
-    scale: FeatureScale | None = None
-    columns: KernelInput | None = None
     hierarchy: LabelHierarchy | None = None
     costs: Floats | None = None
     feature_names: Sequence[str] | None = None
@@ -209,11 +201,6 @@ class LabelField:
         return self.require is not None and RULES[self.require].trains
 
     @property
-    def n_columns(self) -> int:
-        """The number of features with weights: of the rows, or of a kernel."""
-        return self.n_features if self.columns is None else self.columns.n_features
-
-    @property
     def n_weights(self) -> int:
         """The length of the flat weights."""
         return self.n_labels * (self.n_columns + (self.bias != 0)) * 2 + self.tables * max(len(self.edges), 1) * 4
@@ -228,9 +215,9 @@ class LabelField:
         own = {} if self.hierarchy is None else own
         if self.feature_names is not None:
             own["feature_names_in_"] = np.array(self.feature_names, dtype=object)
-        own_rows = None if self.columns is None else self.columns.support[:, 0]
-        sizes: dict[str, Any] = {"n_features_in_": self.n_features, "n_labels_": self.n_labels}
-        sizes |= {"scale_": None if self.scale is None else SCALES[self.scale.shift is None], "support_": own_rows}
+        sizes = super().attributes() | {"n_labels_": self.n_labels}
+        if self.columns is not None:
+            sizes["support_"] = self.columns.support[:, 0]
         return {**sizes, "label_names_": self.names, "classes_": np.array(self.names), "edges_": self.edges, **own}
 
     def read(self, X: Any) -> Any:
@@ -262,13 +249,7 @@ class LabelField:
         from scipy import sparse
 
         n = rows.shape[0]
-        if self.scale is not None:
-            rows = self.scale.applied(rows)
-        if self.columns is not None:
-            rows = canonical(self.columns.transform(each_alone(rows)))
-        if self.bias:
-            constant: Any = np.full((n, 1), self.bias)
-            rows = sparse.csr_array(sparse.hstack((rows, constant), format="csr"))
+        rows = self.columns_of(rows, np.arange(n + 1))
         edges = self.edges if joined else self.edges[:0]
         graph = graph_shape(self.n_labels, 2, edges)
         zeros, labels, pairs = np.zeros(self.n_labels, np.int64), np.arange(self.n_labels), np.arange(len(edges))
@@ -317,19 +298,6 @@ class LabelField:
         pairs = [f"pair {self.names[i]}, {self.names[j]}" for i, j in self.edges.tolist()]
         start, parts = width * self.n_labels, ((3, 1), (0, 1), (1, -1), (2, -1))
         return [nodes, NameTable(pairs, start=start, row_step=4, parts=parts)] if pairs and self.tables else [nodes]
-
-    def expanded(self, w: Vector) -> tuple["LabelField", Vector]:
-        """The same scores as a sum over support rows: a field whose features are kernel values with them, and its weights."""
-        if self.columns is None:
-            return self, w
-        from scipy.linalg import solve_triangular
-
-        columns, k, width = copy(self.columns), self.n_columns, self.n_columns + (self.bias != 0)
-        table = w[: 2 * self.n_labels * width].astype(np.float64).reshape(self.n_labels, width, 2)
-        table[:, :k] = [solve_triangular(columns.triangle, own, lower=True, trans="T") for own in table[:, :k]]
-        columns._triangle = np.eye(k)
-        found: Floats = np.concatenate((table.ravel(), w[table.size :]))
-        return replace(self, columns=columns), found
 
     def part_names(self) -> FieldNames:
         """Nodes are labels, on or off."""

@@ -16,14 +16,11 @@ from structpred.models.bundles import COMMON, restore_weights, restored
 from structpred.models.explanations import Explanation
 from structpred.models.fields.estimator import BIAS, ORACLE, FieldEstimator, HierarchySharding, LabelSharding, checked_bias
 from structpred.models.fields.explain import LabelInspection, explain_field, inspect_labels
-from structpred.models.fields.feature_scale import SCALES, FeatureScale
 from structpred.models.fields.kernel_columns import KERNEL
 from structpred.models.fields.label_field import LabelField
 from structpred.models.fields.label_graphs import hierarchy_oracle, label_costs, label_oracle
 from structpred.models.fields.rules import RULES
 from structpred.models.fields.thresholds import lower_scores
-from structpred.models.kernels.functions import resolve_kernel
-from structpred.models.kernels.inputs import KernelInput
 from structpred.models.settings import checked_oracle
 from structpred.oracles.mrf import graph_shape
 from structpred.storage.bundles import Bundle
@@ -36,7 +33,6 @@ FIELD: dict[str, Spec] = {
     "n_features": Field(Whole(1), "n_features_in_"),
     "n_labels": Field(Whole(1), "n_labels_"),
     "bias": BIAS,
-    "scale": Field(OneOf((None, "auto", *SCALES)), "scale", default=None),
     "label_names": Field(ListOf(Text(), 1), "label_names_", list),
     **KERNEL,
     "threshold": Field(OneOf((None, "f1")), "threshold", default=None),
@@ -50,10 +46,6 @@ class LabelSets:
     """Beside FieldEstimator: fields over the labels of one example."""
 
     _: KW_ONLY
-    scale: str | None = "auto"
-    kernel: Any = None
-    gamma: float | str = "scale"
-    n_components: float = 0.99
     threshold: str | None = None
 
     n_labels_: int = field(init=False)
@@ -112,17 +104,7 @@ class LabelSets:
         """The n strongest positive and negative weights of each label (or of one), on less off, and all pairs of labels."""
         return inspect_labels(self, n, label)
 
-    @classmethod
-    def load(cls, path: Any, oracle: Oracle | None = None, *, kernel: Any = None) -> Any:
-        """Read a model file. kernel: the function that the model was trained with, if it is your own: a file only names it."""
-        model: Any = super().load(path, oracle)  # type: ignore[misc]
-        if kernel is not None:
-            if isinstance(model.kernel, str | None):
-                raise ParameterError(f"{path}: this model needs no kernel function; leave kernel= out")
-            model.kernel, model._field.columns.kernels = kernel, [resolve_kernel(kernel)]
-        return model
-
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self: Any) -> Any:
         tags: Any = super().__sklearn_tags__()  # type: ignore[misc]
         tags.input_tags.two_d_array = tags.input_tags.sparse = True
         tags.target_tags.required = tags.target_tags.two_d_labels = True
@@ -132,11 +114,6 @@ class LabelSets:
 
     def _contents(self: Any) -> Bundle:
         found: Bundle = super()._contents()  # type: ignore[misc]
-        if self._field.scale is not None:
-            found.arrays = self._field.scale.arrays() | found.arrays
-        if self._field.columns is not None:
-            found.add("kernel", part := self._field.columns.to_bundle())
-            found.header["columns"] = part.header
         if self._field.feature_names is not None and not (getattr(self, "reader_", None) or {}).get("feature_names"):
             found.texts["feature_names"] = list(self._field.feature_names)
         return found
@@ -149,9 +126,7 @@ def with_field(model: Model, made: LabelField, head: dict[str, Any], bundle: Bun
     known = list(map(str, names)) if isinstance(names, list) and len(names) == head["n_features"] else None
     if known is None and "feature_names" in bundle.texts:
         raise ValueError(f"{head['n_features']} features, but {len(names)} names")
-    scale = FeatureScale.from_arrays(head["scale"], bundle.arrays, head["n_features"])
-    columns = None if (own := head["columns"]) is None else KernelInput.from_bundle(bundle.part("kernel", own))
-    made, model.scale = replace(made, scale=scale, columns=columns, feature_names=known), head["scale"]
+    made, model.scale = replace(made.of_file(head, bundle), feature_names=known), head["scale"]
     _ = made.shape  # checks the edges
     model._keep_field(made, made.oracle)
     restore_weights(model, bundle.arrays, made.n_weights)
