@@ -59,7 +59,7 @@ class StructuredEstimator(Estimator, ABC):
     ----------
     trainer : str or Trainer, optional
         A name (`structpred.trainers.names.trainers()` lists them, and `structpred train --help`), or a trainer object such as
-        ``BCFW(gap_sampling=True)``. None: bcfw; corrective with surrogate="slack" and 1/2 |w|^2, but not on shards.
+        ``BCFW(gap_sampling=True)``. None: bcfw; corrective with surrogate="slack" or graphs and 1/2 |w|^2, but not on shards.
     C : float
         The weight of the training loss, > 0: lam = 1 / (C n).
     max_iter : int, optional

@@ -131,7 +131,7 @@ def test_networkx_graphs(kind: Any) -> None:
     X, y = sample(n=12, edge_features=True)
     rng = np.random.default_rng(0)
     graphs = [as_networkx(x, labels, rng.permutation(5), kind) for x, labels in zip(X, y, strict=True)]
-    settings: dict[str, Any] = {"C": 0.5, "max_iter": 10, "edge_features": "f"}
+    settings: dict[str, Any] = {"trainer": "bcfw", "C": 0.5, "max_iter": 10, "edge_features": "f"}
     model = GraphLabeler(**settings).fit([g for g, _ in graphs], [labels for _, labels in graphs])
     assert model.directed_ == (kind is nx.DiGraph)
     arrays = GraphLabeler(**settings, directed=model.directed_).fit(X, y)
@@ -301,3 +301,23 @@ def test_bad_input_to_predict_is_named() -> None:
         GraphLabeler(directed="yes").fit(X0, Y0)  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="oracle: expected an instance"):
         GraphLabeler(oracle=DualMRF).fit(X0, Y0)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("edge_features", [False, True])
+def test_the_default_trainer_closes_the_gap(edge_features: bool) -> None:
+    """Noisy grids of two labels end within 1 % of the optimum by default settings, where bcfw leaves more than a tenth."""
+    rng = np.random.default_rng(0)
+    number = np.arange(36).reshape(6, 6)
+    sides = (number[:, :-1], number[:, 1:]), (number[:-1], number[1:])
+    edges = np.concatenate([np.stack((a.ravel(), b.ravel()), axis=1) for a, b in sides])
+    X, y = [], []
+    for _ in range(20):
+        truth = (np.add.outer(np.arange(6), np.arange(6)) > rng.integers(2, 9)).ravel()
+        rows = truth[:, None] + rng.normal(scale=0.8, size=(36, 1))
+        X.append((rows, edges, abs(rows[edges[:, 0]] - rows[edges[:, 1]]))[: 2 + edge_features])
+        y.append(truth.astype(int))
+    found, earlier = GraphLabeler(random_state=0).fit(X, y), GraphLabeler("bcfw", random_state=0).fit(X, y)
+    assert isinstance(found.oracle_, QPBO)
+    assert 0.0 <= found.certificate_.gap <= 0.01 * found.certificate_.primal
+    assert earlier.certificate_.gap > 0.1 * earlier.certificate_.primal
+    assert earlier.certificate_.dual <= found.certificate_.primal

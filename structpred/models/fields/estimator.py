@@ -66,17 +66,18 @@ class FieldEstimator(StructuredEstimator, Generic[Outputs, Tables]):
 
     #: what to use in place of probabilities, which a model of a margin does not have
     _INSTEAD: ClassVar = "use predict_scores, or "
-    #: what scale="auto" does with weights of features most of which are not zero
-    _DENSE: ClassVar[str | None] = "maxabs"
+    _DENSE: ClassVar[str | None] = "maxabs"  # what scale="auto" is for dense features without a kernel
+    _GENERAL: ClassVar = "bcfw"  # what trains where marginal_bcfw does not apply
 
     @abstractmethod
     def fit(self, X: Any, y: Any) -> Any:
         """Train on samples X with true outputs y."""
 
     def _default_for(self, task: TaskLike) -> str:
-        """marginal_bcfw where it applies to task and settings, else that of every estimator."""
-        fits = self.surrogate in (None, "margin") and self._is_plain(task) and MarginalBCFW.applies(task)
-        return MarginalBCFW.name if fits else super()._default_for(task)
+        """marginal_bcfw where it applies to task and settings, corrective for plain graphs, else as every estimator."""
+        if self.surrogate not in (None, "margin") or not self._is_plain(task):
+            return super()._default_for(task)
+        return MarginalBCFW.name if MarginalBCFW.applies(task) else self._GENERAL
 
     def _name_tables(self) -> list[NameTable]:
         found: list[NameTable] = self._field.weight_names()

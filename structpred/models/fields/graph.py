@@ -118,8 +118,7 @@ class GraphLabeler(FieldEstimator[NodeLabels, list[Floats]]):
         where no graph has a cycle, EnumerationMRF where all have at most 2^16 labellings, else, inexact but with a bound that
         the certificate uses, QPBO for two labels and DualMRF for more (other graphs may get another in predict).
     scale, kernel, gamma, n_components : str, optional; str, Kernel or callable, optional; float or str; float
-        Of node features, as for MultiLabelMRF; without a kernel scale="auto" is None. The columns of "precomputed" are the nodes
-        of all training graphs, one after the other.
+        Of nodes, as for MultiLabelMRF, but "auto" is None without a kernel; "precomputed" has a column for each training node.
     directed : bool, optional
         Whether label pairs (a, b) and (b, a) along an edge have weights of their own; then an edge runs from the node that is
         given first. None: True, unless all graphs are undirected networkx graphs.
@@ -166,7 +165,7 @@ class GraphLabeler(FieldEstimator[NodeLabels, list[Floats]]):
 
     _field: GraphField = field(init=False)
     _sharding = GraphSharding()
-    _INSTEAD, _DENSE = "", None
+    _INSTEAD, _DENSE, _GENERAL = "", None, "corrective"
     _HEADER = Record({
         **COMMON,
         "oracle": ORACLE,

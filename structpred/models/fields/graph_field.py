@@ -239,11 +239,9 @@ class GraphField(RowColumns):
         """Inference over at least one graph."""
         shapes = data.shapes(self.n_labels)
         oracle = graph_oracle(GraphSizes.of(shapes), self.n_labels) if self.oracle is None else self.oracle
-        at, edge_rows = data.rows.offsets, data.edge_rows
-        rows = stack_rows(self.columns_of(data.rows.matrix, at))._replace(offsets=at)
+        rows, edge_rows = self.columns_of(data.rows.matrix, data.rows.offsets), data.edge_rows
         if edge_rows is not None:
-            plain = replace(self, scale=None, columns=None).columns_of(edge_rows.matrix, edge_rows.offsets)
-            edge_rows = stack_rows(plain)._replace(offsets=edge_rows.offsets)
+            edge_rows = replace(self, scale=None, columns=None).columns_of(edge_rows.matrix, edge_rows.offsets)
         flipped = [sample.edges[:, 0] > sample.edges[:, 1] for sample in data.samples]
         features = GraphFeatures(
             shapes, rows, edge_rows=edge_rows, edge_flipped=flipped, n_states=self.n_labels, symmetric=not self.directed

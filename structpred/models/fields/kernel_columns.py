@@ -12,6 +12,7 @@ from structpred.core.types import Integers
 from structpred.core.weights import Vector
 from structpred.data.sequences import PackedSequences
 from structpred.errors import ParameterError
+from structpred.features.rows import FeatureRows, stack_rows
 from structpred.models.bundles import OBJECT, plain_setting
 from structpred.models.chain.inputs import NumericInput
 from structpred.models.fields.feature_scale import SCALES, FeatureScale, Spread
@@ -85,14 +86,14 @@ class RowColumns:
         """The number of features with weights: of the rows, or of a kernel."""
         return int(self.n_features if self.columns is None else self.columns.n_features)
 
-    def columns_of(self: Any, rows: Any, offsets: Integers) -> Any:
-        """The features with weights of rows (CSR), and the constant one."""
+    def columns_of(self: Any, rows: Any, offsets: Integers) -> FeatureRows:
+        """The features with weights of rows (CSR), and the constant one; sample i has the rows offsets[i]:offsets[i + 1]."""
         from scipy import sparse
 
         rows = rows if self.scale is None else self.scale.applied(rows)
         rows = rows if self.columns is None else canonical(self.columns.transform(_packed(rows, offsets)))
         constant: Any = np.full((rows.shape[0], 1), self.bias)
-        return sparse.csr_array(sparse.hstack((rows, constant), format="csr")) if self.bias else rows
+        return stack_rows(sparse.hstack((rows, constant), format="csr") if self.bias else rows)._replace(offsets=offsets)
 
     def expanded(self: Any, w: Vector) -> tuple[Any, Vector]:
         """The same scores as a sum over support rows: a field whose features are kernel values with them, and its weights."""

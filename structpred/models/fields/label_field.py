@@ -216,8 +216,7 @@ class LabelField(RowColumns):
         if self.feature_names is not None:
             own["feature_names_in_"] = np.array(self.feature_names, dtype=object)
         sizes = super().attributes() | {"n_labels_": self.n_labels}
-        if self.columns is not None:
-            sizes["support_"] = self.columns.support[:, 0]
+        sizes["support_"] = self.columns and self.columns.support[:, 0]
         return {**sizes, "label_names_": self.names, "classes_": np.array(self.names), "edges_": self.edges, **own}
 
     def read(self, X: Any) -> Any:
@@ -248,8 +247,7 @@ class LabelField(RowColumns):
         """The joint features of examples with these rows (CSR); joined: whether the parts have pairs of labels, too."""
         from scipy import sparse
 
-        n = rows.shape[0]
-        rows = self.columns_of(rows, np.arange(n + 1))
+        n, rows = rows.shape[0], self.columns_of(rows, np.arange(rows.shape[0] + 1))
         edges = self.edges if joined else self.edges[:0]
         graph = graph_shape(self.n_labels, 2, edges)
         zeros, labels, pairs = np.zeros(self.n_labels, np.int64), np.arange(self.n_labels), np.arange(len(edges))
