@@ -83,7 +83,7 @@ def main() -> None:
     gold = np.concatenate(images("test")[1])
     rows = [["always background", "", "", "", f"{(gold == 0).mean():.4f}", "0.0000", ""]]
     for kind, name in (("none", "no edges"), ("direction", "direction of edges"), ("both", "direction and what ends see")):
-        for trainer, C in (("bcfw", 1.0), ("sgd", 1.0)):
+        for trainer, C in (("corrective", 1.0), ("bcfw", 1.0), ("sgd", 1.0)):
             r = in_child("snakes:run", kind=kind, trainer=trainer, C=C, passes=2 if quick else 50, limit=20 if quick else None)
             figures = [f"{r['seconds']['fit']:.1f}", f"{r['accuracy']:.4f}", f"{r['snake']:.4f}", r["certificate"]]
             rows.append([name, r["oracle"], f"{trainer}, C = {C:g}", *figures])
