@@ -247,7 +247,7 @@ def test_a_kernel_in_the_shell(here: Here, labelled: Path, tmp_path: Path) -> No
     assert "it has a kernel, which light programs do not have" in err
     code, _, err = here("train", "multilabel", train, "--kernel", "rbf", "--shards", "2", "-o", "s.spz", cwd=tmp_path)
     assert code != 0
-    assert "which shards do not have" in err
+    assert "kernel: training on shards does not take it" in err
     code, _, err = here("train", "multilabel", train, "--gamma", "2", "-o", "s.spz", cwd=tmp_path)
     assert code != 0
     assert "--gamma is for --kernel" in err
