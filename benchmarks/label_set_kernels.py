@@ -168,12 +168,13 @@ def judged(predict: Predict, data: Any) -> dict[str, list[float]]:
     return found
 
 
-def compare(watch: Stopwatch, name: str, learner: str, folder: str, quick: bool) -> dict[str, Any]:
+def compare(watch: Stopwatch, name: str, learner: str, folder: str, quick: bool, rows: int, fold_rows: int) -> dict[str, Any]:
     """A row of the table for each way to decode; what folds choose by is the first way's."""
     import numpy as np
 
     (train, test), several = load(name, folder), LEARNERS[learner]
-    order = np.random.default_rng(0).permutation(len(train))[:ROWS]
+    train = train.take(np.sort(np.random.default_rng(0).permutation(len(train))[:rows]))
+    order = np.random.default_rng(0).permutation(len(train))[:fold_rows]
     fold = np.arange(len(order)) % FOLDS
 
     def folded(settings: dict[str, Any]) -> float:
@@ -191,8 +192,8 @@ def compare(watch: Stopwatch, name: str, learner: str, folder: str, quick: bool)
     predict = fitted(learner, train, quick, chosen)
     times = [f"{folds:.0f}", f"{time.process_time() - start:.1f}"]
     shown = ", ".join(f"{key} {value:g}" if isinstance(value, float) else str(value) for key, value in chosen.items())
-    rows = [[learner + way, shown, *(f"{x:.3f}" for x in row), *times] for way, row in judged(predict, test).items()]
-    return {"rows": rows}
+    lines = [[learner + way, shown, *(f"{x:.3f}" for x in row), *times] for way, row in judged(predict, test).items()]
+    return {"rows": lines}
 
 
 def main() -> None:
@@ -200,12 +201,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--sets", nargs="*", choices=SETS)
+    parser.add_argument("--rows", type=int, default=100_000, help="at most so many training rows")
+    parser.add_argument("--fold-rows", type=int, default=ROWS, help="at most so many of them in the folds")
     parser.add_argument("--learners", nargs="*", default=[*LEARNERS], choices=[*LEARNERS])
     asked = parser.parse_args()
     print(f"Label sets with RBF kernels ({machine()})")
     head = ["learner", "chosen by folds", "AU(PRC)", "micro F1", "subset", "Hamming", "Jaccard", "CPU s: folds", "training"]
     for name in asked.sets or (("emotions",) if asked.quick else SETS):
-        call = {"name": name, "folder": str(data_folder()), "quick": asked.quick}
+        call = {
+            "name": name,
+            "folder": str(data_folder()),
+            "quick": asked.quick,
+            "rows": asked.rows,
+            "fold_rows": asked.fold_rows,
+        }
         without = {"enron": "chain of SVC", "imclef07a": "chain of SVC, structpred, log loss"}.get(name, "")
         kinds = [one for one in asked.learners if one not in without]
         rows = [row for one in kinds for row in in_child("label_set_kernels:compare", learner=one, **call)["rows"]]

@@ -214,9 +214,11 @@ def test_missing_labels_held_out_data_and_the_log_loss() -> None:
     (X, Y), dev = data(), data(seed=1)
     hidden = np.where(np.random.default_rng(0).random(Y.shape) < 0.3, -1, Y)
     assert MultiLabelMRF(kernel="rbf", max_iter=10).fit(X, hidden, dev=dev).score(*dev) > 0.5
-    model = MultiLabelMRF("lbfgs", kernel="rbf", surrogate="log", max_iter=20).fit(X, Y)
-    p = model.predict_marginals(X)
-    assert ((p >= 0) & (p <= 1)).all()
+    for trainer in ("lbfgs", None):
+        model = MultiLabelMRF(trainer, kernel="rbf", surrogate="log", max_iter=20).fit(X, Y)
+        p = model.predict_marginals(X)
+        assert ((p >= 0) & (p <= 1)).all()
+        assert model.probabilistic_
 
 
 @pytest.mark.parametrize(
