@@ -23,7 +23,7 @@ _NAME = "NAME|MODULE:CLASS"
 #: those of models/settings.py that are not for linear models alone
 SURROGATES = ("margin", "slack", "log", "perturbed", "soft_margin", "sparsemap")
 #: what the shared options say, and --max-iter is, if the kind of model says nothing else
-DEFAULTS: dict[str, Any] = {"trainer_shown": "bcfw; corrective with --surrogate slack", "max_iter": 10, "score": "score"}
+DEFAULTS: dict[str, Any] = {"trainer_shown": "bcfw; --surrogate slack: corrective, log: oeg", "max_iter": 10, "score": "score"}
 
 
 def _listed_trainers(lacks: Sequence[str]) -> str:
@@ -282,7 +282,8 @@ def check_objective(options: TrainingOptions, lacks: Sequence[str]) -> None:
     from structpred.objectives.regularisers.signed import signed
     from structpred.trainers.names import require_before_data, require_surrogate
 
-    minimiser, minimised = resolve_trainer(trainer_of(options.trainer) or "bcfw")  # None: where another is taken, it fits
+    usual = "oeg" if options.surrogate == "log" else "bcfw"  # None: where another is taken, it fits
+    minimiser, minimised = resolve_trainer(trainer_of(options.trainer) or usual)
     resolve_loss(loss_of(options.loss))
     if options.surrogate is not None:
         minimised = resolve_surrogate(options.surrogate)

@@ -59,7 +59,7 @@ class StructuredEstimator(Estimator, ABC):
     ----------
     trainer : str or Trainer, optional
         A name (`structpred.trainers.names.trainers()` lists them, and `structpred train --help`), or a trainer object such as
-        ``BCFW(gap_sampling=True)``. None: bcfw; corrective with surrogate="slack" or graphs and 1/2 |w|^2, but not on shards.
+        ``BCFW(gap_sampling=True)``. None: bcfw; with 1/2 |w|^2, not on shards, corrective for "slack" and graphs, oeg for "log".
     C : float
         The weight of the training loss, > 0: lam = 1 / (C n).
     max_iter : int, optional
@@ -291,7 +291,8 @@ class StructuredEstimator(Estimator, ABC):
     def _default_for(self, task: TaskLike) -> str:
         """The trainer where none is named. Searches of slack rescaling are expensive: corners that were found are used again."""
         slack = self.surrogate == "slack" or hasattr(self.surrogate, "search")
-        return "corrective" if slack and self._is_plain(task) else "bcfw"
+        fitting = "corrective" if slack else "oeg" if self.surrogate == "log" else "bcfw"
+        return fitting if self._is_plain(task) else "bcfw"
 
     def _is_plain(self, task: TaskLike) -> bool:
         """Whether all outputs are known, and the regulariser is 1/2 |w|^2."""

@@ -50,3 +50,13 @@ def test_trainers_and_oracles_that_cannot_refuse(here: Here, labelled: Path, tmp
     code, _, err = here(*train, "soft_margin", "--trainer", "lbfgs", "--edges", "complete", "many.svm", cwd=tmp_path)
     assert (code, "SoftMargin" in err, "marginals" in err) == (1, True, True), err
     assert not (tmp_path / "m.spz").exists()
+
+
+def test_the_log_loss_needs_no_name_of_a_trainer(here: Here, labelled: Path, tmp_path: Path) -> None:
+    """It is minimised by oeg, and the model has probabilities."""
+    train, test = (str(labelled / f"weather-{part}.arff") for part in ("train", "test"))
+    done = here("train", "multilabel", train, "--surrogate", "log", "--kernel", "rbf", "-o", "m.spz", cwd=tmp_path)
+    assert done[0] == 0, done[2]
+    assert "oeg" in here("inspect", "m.spz", cwd=tmp_path)[1]
+    code, out, err = here("predict", "m.spz", test, "--json", "--marginals", cwd=tmp_path)
+    assert (code, '"marginals"' in out) == (0, True), err

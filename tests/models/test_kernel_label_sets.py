@@ -174,6 +174,29 @@ def test_explanations_speak_of_training_rows_and_add_up(kind: str, kernel: str) 
         assert contrast.score >= -1e-6
 
 
+@pytest.mark.parametrize("trainer", [None, "oeg"])
+@pytest.mark.parametrize("need", ["path", "node", "trees", "leaf", None])
+def test_files_explanations_and_programs_under_every_rule(need: str | None, trainer: str | None, tmp_path: Path) -> None:
+    """A file keeps rule and kernel; what a label's alternative loses is the label's score; no program is written."""
+    X, Y = data()
+    tree, rows = LabelHierarchy.from_parents([-1, 0, 0]), np.array([[1, 1, 0], [1, 0, 1]])[Y[:, 1]]
+    model = HierarchicalMultiLabel(trainer, hierarchy=tree, require=need, kernel="rbf", max_iter=5, threshold="f1").fit(X, rows)
+    model.save(tmp_path / "m.spz")
+    again = load(tmp_path / "m.spz")
+    assert (again.require_, again.kernel, again.threshold) == (need, "rbf", "f1")
+    scores = model.predict_scores(X)
+    assert again.predict_scores(X).tobytes() == scores.tobytes()
+    assert (again.predict(X) == model.predict(X)).all()
+    for x, own in zip(X[::8], scores[::8], strict=True):
+        for label in ("1", "2"):
+            why = again.explain(x, label=label)
+            assert why.score == pytest.approx(abs(own[int(label)]), abs=1e-5)
+            assert why.score == pytest.approx(sum(c.score for c in why.contributions), abs=1e-9)
+    with pytest.raises(ParameterError, match="it has a kernel, which light programs do not have"):
+        export_predictor(again, tmp_path / "program.py")
+    assert not (tmp_path / "program.py").exists()
+
+
 def test_the_strongest_rows_of_each_label() -> None:
     """top_features names training rows; the norm is that of the function."""
     X, Y = data()
@@ -191,9 +214,11 @@ def test_missing_labels_held_out_data_and_the_log_loss() -> None:
     (X, Y), dev = data(), data(seed=1)
     hidden = np.where(np.random.default_rng(0).random(Y.shape) < 0.3, -1, Y)
     assert MultiLabelMRF(kernel="rbf", max_iter=10).fit(X, hidden, dev=dev).score(*dev) > 0.5
-    model = MultiLabelMRF("lbfgs", kernel="rbf", surrogate="log", max_iter=20).fit(X, Y)
-    p = model.predict_marginals(X)
-    assert ((p >= 0) & (p <= 1)).all()
+    for trainer in ("lbfgs", None):
+        model = MultiLabelMRF(trainer, kernel="rbf", surrogate="log", max_iter=20).fit(X, Y)
+        p = model.predict_marginals(X)
+        assert ((p >= 0) & (p <= 1)).all()
+        assert model.probabilistic_
 
 
 @pytest.mark.parametrize(

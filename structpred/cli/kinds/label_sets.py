@@ -118,7 +118,7 @@ class LabelSets(Room):
         ("--labels", "2"),
     )
     defaults: ClassVar = {
-        "trainer": None, "trainer_shown": "marginal_bcfw where it applies, else bcfw; corrective with --surrogate slack",
+        "trainer": None, "trainer_shown": "marginal_bcfw where it applies, else bcfw; --surrogate slack: corrective, log: oeg",
         "C": 0.1, "max_iter": 50, "tol": 0.01, "score": "accuracy",
     }  # fmt: skip
 
