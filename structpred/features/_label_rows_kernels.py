@@ -54,10 +54,10 @@ def ascending(parts):
 
 
 @njit(cache=True, nogil=True)
-def add_outer(indices, values, start, stop, parts, amounts, table):
-    """table[f, parts] += x_f * amounts for the features of one row."""
+def add_outer(indices, values, start, stop, counts, coef, table):
+    """table[f] += coef * (x_f * counts) for the features of one row."""
     for k in range(start, stop):
         row = table[indices[k]]
         x = values[k]
-        for j in range(parts.shape[0]):
-            row[parts[j]] += x * amounts[j]
+        for j in range(counts.shape[0]):
+            row[j] += coef * (x * counts[j])

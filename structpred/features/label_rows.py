@@ -129,18 +129,12 @@ class LabelRows(FeatureMap):
 
     def flush(self, i: int, scratch: Floats, coef: float, w: Vector) -> None:
         """w += coef * (the outer product of x_i and scratch); scratch becomes zero again."""
-        if coef != 0.0:
-            parts = np.flatnonzero(scratch)
-            _kernels().add_outer(*self._row(i), parts, coef * scratch[parts], self.table(w))
+        self.add_spread(i, scratch, coef, w)
         scratch[:] = 0.0
 
-    def total(self, mu: Floats, places: Integers, coefs: Floats) -> Floats:
-        """sum_i coefs[i] times the outer product of x_i and mu_i, for the dense mu_i = mu[places[i]:places[i+1]]."""
-        from scipy import sparse
-
-        rows = self.rows
-        matrix = sparse.csr_array((rows.values, rows.indices, rows.indptr), shape=(len(self), rows.n_columns))
-        return np.asarray(matrix.T @ (mu.reshape(len(self), -1) * coefs[:, None]), dtype=np.float64).ravel()
+    def add_spread(self, i: int, mu: Floats, coef: float, out: Vector) -> None:
+        """out += coef * (the outer product of x_i and mu)."""
+        _kernels().add_outer(*self._row(i), mu, coef, self.table(out))
 
     def take(self, rows: Integers) -> "LabelRows":
         """The instances with these numbers, in this order."""

@@ -36,6 +36,7 @@ from structpred.models.signs import (
 )
 from structpred.models.sklearn_bridge import Estimator, NotFittedError
 from structpred.objectives.log_loss import LogLoss
+from structpred.objectives.margin import SET_LOSSES, SetHinge
 from structpred.objectives.regularisers.signed import signed
 from structpred.storage import schema as storage
 from structpred.storage.bundles import Bundle
@@ -289,9 +290,9 @@ class StructuredEstimator(Estimator, ABC):
         return self._default if self.trainer is None else self.trainer
 
     def _default_for(self, task: TaskLike) -> str:
-        """The trainer where none is named. Searches of slack rescaling are expensive: corners that were found are used again."""
-        slack = self.surrogate == "slack" or hasattr(self.surrogate, "search")
-        fitting = "corrective" if slack else "oeg" if self.surrogate == "log" else "bcfw"
+        """The trainer where none is named. Corners of slack rescaling and of losses of sets are expensive: they are kept."""
+        slow = self.surrogate == "slack" or hasattr(self.surrogate, "search") or str(self.loss) in SET_LOSSES
+        fitting = "corrective" if slow else "oeg" if self.surrogate == "log" else "bcfw"
         return fitting if self._is_plain(task) else "bcfw"
 
     def _is_plain(self, task: TaskLike) -> bool:
@@ -305,7 +306,8 @@ class StructuredEstimator(Estimator, ABC):
     def _trainer_and_surrogate(self) -> tuple[Trainer, Surrogate]:
         """What the settings name; a surrogate of its own belongs to each trainer."""
         trainer, surrogate = resolve_trainer(self._chosen_trainer())
-        return trainer, surrogate if self.surrogate is None else resolve_surrogate(self.surrogate)
+        chosen = SetHinge(str(self.loss)) if str(self.loss) in SET_LOSSES else self.surrogate
+        return trainer, surrogate if chosen is None else resolve_surrogate(chosen)
 
     def _minimises_log_loss(self) -> bool:
         return isinstance(self._trainer_and_surrogate()[1], LogLoss)

@@ -1,14 +1,16 @@
 """The margin-rescaled hinge, the perceptron loss as its case without a margin, and the hinge of what is known in part."""
 
+from typing import Any
+
 import numpy as np
 
-from structpred.core.group_scales import Scale
+from structpred.core.group_scales import Scale, scaled_dot
 from structpred.core.types import ArrayLike, Floats
 from structpred.core.weights import Vector
 from structpred.rows.scalar_loss import DualTable
 from structpred.runtime.settings import checked_nonnegative
 from structpred.task.partial_task import is_partial, less_known
-from structpred.task.steps import Step, TaskLike, Terms
+from structpred.task.steps import Step, SummedPieces, TaskLike, Terms
 
 
 class _Hinge:
@@ -24,6 +26,37 @@ class _Hinge:
     def offset(self, step: Step) -> float:
         """The constant of the maximum's linear piece: violation + <w, difference> where that is all."""
         return self.loss_weight * step.loss
+
+
+#: 1 - 2 both / (on + true), and 0 or 1, of the number of wrong labels and the sum of those that are on and those that are true
+SET_LOSSES = {"f1": lambda wrong, on: wrong / np.maximum(on, 1), "subset": lambda wrong, on: np.minimum(wrong, 1.0)}
+
+
+class SetHinge(SummedPieces, _Hinge):
+    """The margin-rescaled hinge of a loss in SET_LOSSES, which does not split over labels. Its largest piece is the best output
+    of those with as many labels rightly and wrongly on (Joachims 2005, algorithm 2), which a sum of counts tells.
+    """
+
+    requires: tuple[str | tuple[str, ...], ...] = ("argmax_per_loss",)
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+    def term(self, task: Any, w: Vector, i: int, scale: Scale = 1.0) -> Step:
+        """The linear piece that is largest at scale * w."""
+        scores, true = task.scores(w, i, scale), task.labels[i]
+        counts = np.zeros(len(scores))  # a true label that is on counts more than all wrong ones
+        counts[1 : 2 * len(true) : 2] = np.where(true, 1 + np.count_nonzero(true == 0), 1)
+        _, best, found = task.oracle.argmax_per_loss(scores, counts, task.shapes[i])
+        losses = SET_LOSSES[self.name]((np.array(found) != true).sum(axis=1), np.sum(found, axis=1) + true.sum())
+        difference, loss = task.difference(i, found[k := int((best + losses).argmax())]), float(losses[k])
+        violation = loss - scaled_dot(w, difference, scale)
+        return Step(difference, loss, violation, violation)
+
+    def values(self, task: TaskLike, w: Vector) -> Floats:
+        """H_i(w) of every instance."""
+        return self.terms(task, w, range(len(task))).bounds
 
 
 class LatentHinge(_Hinge):

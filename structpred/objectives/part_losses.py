@@ -72,7 +72,7 @@ class Hamming:
         return PartCosts(0.0, ruled_out.astype(np.float64))
 
 
-class ExtraParts:
+class ExtraParts(Hamming):
     """The number of the output's parts that are not among the true ones, repeats counted: never negative, for any oracle.
 
     It is Hamming's number where every output has equally many parts and repeats none. An output that only leaves out true parts
@@ -86,10 +86,6 @@ class ExtraParts:
         costs = np.ones(oracle.n_parts(shape))
         costs[oracle.parts(labels, shape)] = 0.0
         return PartCosts(0.0, costs)
-
-    def allowed_costs(self, ruled_out: Flags, shape: Shape, oracle: Oracle) -> PartCosts:
-        """Where the true output is known in part: one for each part that it cannot have."""
-        return PartCosts(0.0, ruled_out.astype(np.float64))
 
 
 class Regret:

@@ -43,11 +43,16 @@ class MulticlassOracle(Oracle):
 
     def marginals(self, scores: Scores, shape: Shape) -> tuple[float, Floats]:
         """(log sum exp scores, softmax of the scores), stable for scores of any size."""
-        scores = checked_scores(scores, self.n_parts(shape), shape)
-        top = scores.max()
-        weights = np.exp(scores - top)
-        total = weights.sum()
-        return float(top + np.log(total)), weights / total
+        log_z, mu = self.marginals_batch(scores, np.array([0, self.n_parts(shape)]), [shape])
+        return float(log_z[0]), mu
+
+    def marginals_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Floats, Floats]:
+        """The same of each instance, all at once."""
+        scores, offsets = checked_batch(scores, offsets, sizes := checked_table(shapes, "labels")[:, 0])
+        top = np.maximum.reduceat(scores, offsets[:-1])
+        weights = np.exp(scores - np.repeat(top, sizes))
+        total = np.add.reduceat(weights, offsets[:-1])
+        return top + np.log(total), weights / np.repeat(total, sizes)
 
     def kbest(self, scores: Scores, shape: Shape, k: int) -> list[Labels]:
         """The k labels with the largest scores, best first."""

@@ -18,14 +18,14 @@ from structpred.core.sparse import SparseVector
 from structpred.core.types import ArrayLike, Floats
 from structpred.core.weights import Vector
 from structpred.errors import DataError, LossError, ParameterError
-from structpred.task.steps import Step, TaskLike, Terms, offers, summed
+from structpred.task.steps import Step, SummedPieces, TaskLike, offers
 from structpred.task.task import Task
 
 #: how far scores spread at which a loss is looked at before training, and for how many true classes
 _PROBES, _PROBED = (0.0, 0.3, 0.3, 1.0, 1.0, 4.0, 4.0), 3
 
 
-class MulticlassLoss:
+class MulticlassLoss(SummedPieces):
     """A convex loss of one label out of many, and so a surrogate, H_i(w) = phi(x_i W; y_i), of tasks over `LabelRows`.
 
     What a wrong class costs is 1; the loss of the task plays no part. One of your own is a subclass with `points`, and `k` where
@@ -153,10 +153,6 @@ class MulticlassLoss:
     def offset(self, step: Step) -> float:
         """The constant of the tangent."""
         return step.loss
-
-    def terms(self, task: TaskLike, w: Vector, rows: ArrayLike, shares: ArrayLike | None = None) -> Terms:
-        """The tangents of these rows summed up, with these shares (ones if not given)."""
-        return summed((len(task), task.dim), rows, shares, lambda i: self.term(task, w, i), self.offset)
 
     def values(self, task: TaskLike, w: Vector) -> Floats:
         """H_i(w) of every instance."""

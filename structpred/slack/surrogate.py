@@ -7,7 +7,7 @@ import numpy as np
 
 from structpred.core.group_scales import Scale, scaled_dot
 from structpred.core.sparse import SparseVector
-from structpred.core.types import ArrayLike, Floats
+from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.errors import MissingCapabilityError, ParameterError
 from structpred.runtime.settings import checked_whole
@@ -15,7 +15,7 @@ from structpred.slack.ledger import Goal
 from structpred.slack.problem import Candidate, SlackProblem, StepProblem
 from structpred.slack.search import METHODS, SearchResult, choose, search
 from structpred.slack.task_problem import TaskProblem, oracle_needs
-from structpred.task.steps import Step, TaskLike, Terms, summed
+from structpred.task.steps import Step, SummedPieces, TaskLike
 from structpred.task.task import Task
 
 
@@ -70,7 +70,7 @@ def _key(label: Any) -> bytes:
     return bytes(label.difference.indices.tobytes() + label.difference.values.tobytes())
 
 
-class SlackRescaling:
+class SlackRescaling(SummedPieces):
     """H_i(w) = max_y  loss(y_i, y) * max(0, 1 + <w, phi(x_i, y)> - <w, phi(x_i, y_i)>)  (Tsochantaridis et al. 2005).
 
     H_i is a maximum of pieces that are linear in w, with slope -loss * psi and constant loss: margin rescaling with psi scaled by
@@ -179,10 +179,6 @@ class SlackRescaling:
     def offset(self, step: Step) -> float:
         """The constant of the linear piece: the loss."""
         return step.loss
-
-    def terms(self, task: TaskLike, w: Vector, rows: ArrayLike, shares: ArrayLike | None = None) -> Terms:
-        """The pieces that `term` gives for these rows, summed up with these shares (ones if not given)."""
-        return summed((len(task), task.dim), rows, shares, lambda i: self.term(task, w, i), self.offset)
 
     def values(self, task: TaskLike, w: Vector) -> Floats:
         """Upper bounds of H_i(w), all i; for a task that is not `certified`, the largest values found."""

@@ -167,6 +167,14 @@ def summed(
     return Terms(difference, total, losses, violations, bounds)
 
 
+class SummedPieces:
+    """What surrogates share whose pieces are found one by one."""
+
+    def terms(self: Any, task: TaskLike, w: Vector, rows: ArrayLike, shares: ArrayLike | None = None) -> Terms:
+        """The pieces that `term` gives for these rows, summed up with these shares (ones if not given)."""
+        return summed((len(task), task.dim), rows, shares, lambda i: self.term(task, w, i), self.offset)
+
+
 class SmoothSurrogate(ABC):
     """What surrogates share that have a gradient everywhere: no linear pieces, and values that come with the gradient."""
 

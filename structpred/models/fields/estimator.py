@@ -30,6 +30,7 @@ from structpred.models.partial import scores_of, task_of
 from structpred.models.settings import about_dev, dev_parts, resolve_loss
 from structpred.models.sharding import Further, Sharding, refuse_classes
 from structpred.models.signs import Names, NameTable
+from structpred.objectives.margin import SET_LOSSES
 from structpred.storage import schema as storage
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import LARGEST, Flag, Number, Record, Text
@@ -75,7 +76,7 @@ class FieldEstimator(StructuredEstimator, Generic[Outputs, Tables]):
 
     def _default_for(self, task: TaskLike) -> str:
         """marginal_bcfw where it applies to task and settings, corrective for plain graphs, else as every estimator."""
-        if self.surrogate not in (None, "margin") or not self._is_plain(task):
+        if self.surrogate not in (None, "margin") or str(self.loss) in SET_LOSSES or not self._is_plain(task):
             return super()._default_for(task)
         return MarginalBCFW.name if MarginalBCFW.applies(task) else self._GENERAL
 
@@ -178,7 +179,7 @@ class FieldSharding(Sharding):
 
 
 def field_task(
-    model: Any, made: Field, data: Any, truth: Any, *, sample_weight: Any = None,
+    loss: Any, made: Field, data: Any, truth: Any, *, sample_weight: Any = None,
     token_weights: Sequence[npt.ArrayLike] | None = None, choices: Mapping[int, Sequence[Any]] | None = None,
 ) -> Task:  # fmt: skip
     """The task of read samples. choices: of samples known in part the label codes that each node may have, None for any."""
@@ -188,7 +189,7 @@ def field_task(
         shape = inference.shapes[i]
         ruled[i] = scores_of(own, oracle.label_grid(shape), oracle.n_parts(shape), i)  # type: ignore[attr-defined]
     return task_of(
-        inference.features, oracle, made.codes(truth), inference.shapes, resolve_loss(model.loss), ruled,
+        inference.features, oracle, made.codes(truth), inference.shapes, resolve_loss(loss), ruled,
         token_weights=token_weights, sample_weight=checked_sample_weight(sample_weight, len(inference)),
     )  # fmt: skip
 
@@ -266,8 +267,11 @@ class LabelSharding(FieldSharding):
         """The task of the rows. What a wrong label costs is for the field to say: there is no token_weight."""
         assert isinstance(plan.field, LabelField)
         costs, known = plan.field.token_weights(len(data.Y)), np.maximum(data.Y, 0)  # what is missing is not looked at
+        whole, found = str(model.loss) in SET_LOSSES, plan.oracle
+        if whole and not (hasattr(found, "argmax_per_loss") and costs is None and model.surrogate in (None, "margin")):
+            raise ParameterError(f"loss={model.loss!r} needs edges=[] or 'tree' (or 16 labels), equal label_weights, a margin")
         options = {"sample_weight": sample_weight, "token_weights": costs, "choices": label_choices(data.Y)}
-        return field_task(model, plan.field, data.rows, known, **options)
+        return field_task("hamming" if whole else model.loss, plan.field, data.rows, known, **options)
 
 
 class HierarchySharding(LabelSharding):

@@ -94,7 +94,7 @@ class GraphSharding(FieldSharding):
                 choices, lists = data.partial.codes(made.encoder), data.partial.filled(made.encoder.classes[0].item())
             truth = [np.array(labels, dtype=object) for labels in lists]
             options = {"sample_weight": sample_weight, "token_weights": weights, "choices": choices}
-            return field_task(model, made, data.table, truth, **options)
+            return field_task(model.loss, made, data.table, truth, **options)
 
 
 @dataclass(eq=False, repr=False)

@@ -146,7 +146,8 @@ class MultiLabelMRF(LabelSets, FieldEstimator[Integers, Floats]):
 
         score(x, y) = sum_l <w[l, y_l], (x, bias)> + sum_{(l, m) joined} t[l, m, y_l, y_m]
 
-    Minimises  1/2 |w|^2 + C sum_i s_i H_i(w), H_i the margin- or slack-rescaled hinge with the number of wrong labels as loss.
+    Minimises  1/2 |w|^2 + C sum_i s_i H_i(w), H_i the margin- or slack-rescaled hinge with the number of wrong labels as loss;
+    loss="f1" or "subset": with 1 - F1 of the set, or 1 for a wrong set (C about ten times as large; a margin alone).
 
     X is an array or sparse matrix (n, d), y rows of 0 and 1, one column per label (a data frame, too), or the list of names of
     each sample's labels; or X is MultiLabelData (io.read_mulan) alone.
