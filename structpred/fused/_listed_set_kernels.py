@@ -12,17 +12,24 @@ from structpred.oracles.fields._mrf_enumeration_kernels import best_output
 from structpred.oracles.fields._tree_mrf_kernels import best_states
 from structpred.runtime.jit import family, njit
 
-#: pairwise steps of one visit
-STEPS = 10
+#: pairwise steps of one visit, outputs in the list of an instance of its own
+STEPS, SLOTS = 10, 16
+ONES, BYTE = np.uint64(0x0101010101010101), np.uint64(255)
 #: what is not above it, relative to the scores, is rounding
 TINY = 1e-13
 
 
 @njit(cache=True, nogil=True)
-def scores_of(ends, slopes, pairs, outputs, scores):
-    """scores[k] = the slopes of the labels of output k, and the scores of its edges."""
-    n = scores.shape[0]
+def scores_of(sets, i, slopes, pairs, scores):
+    """scores[k] = the slopes of the labels of output k of instance i, and the scores of its edges."""
+    ends, listed, _, ladders, _ = sets
+    outputs, n = listed[i % listed.shape[0]], scores.shape[0]
     scores[:] = 0.0
+    if ladders.shape[0] > 0:  # few of many labels are on
+        for row in ladders:
+            for k in range(np.uint64(n)):
+                scores[k] += slopes[row[k]] if row[k] < slopes.shape[0] else 0.0
+        return
     for v in range(slopes.shape[0]):
         for k in range(np.uint64(n)):
             scores[k] += slopes[v] * outputs[v, k]
@@ -74,92 +81,154 @@ def keep(found, score, outputs, masses, scores):
 
 
 @njit(cache=True, nogil=True)
-def exchange(ends, outputs, masses, scores, first, last, square, upper, change, pairs):
+def add_bytes(first, second, out):
+    """out[j] += byte j of two words."""
+    for j in range(8):
+        out[j] += (first >> np.uint64(8 * j)) & BYTE
+        out[8 + j] += (second >> np.uint64(8 * j)) & BYTE
+
+
+@njit(cache=True, nogil=True)
+def pack(outputs, words):
+    """words[v] = label v of all outputs of a list, a byte each."""
+    for v in range(outputs.shape[0]):
+        for half in range(2):
+            word = np.uint64(0)
+            for j in range(8):
+                word |= np.uint64(outputs[v, 8 * half + j]) << np.uint64(8 * j)
+            words[v, half] = word
+
+
+@njit(cache=True, nogil=True)
+def products(sets, outputs, k, square, words, other, counts, out):
+    """out[j] = the features of output j times those of output k, but for what is the same for all."""
+    ends, _, _, ladders, spans = sets
+    out[:] = 0.0
+    if ladders.shape[0] > 0:
+        for row in ladders:
+            for j in range(spans[row[k], 0], spans[row[k], 1]):
+                out[j] += 2.0 * square
+        return
+    for part in range(2):  # labels, then edges, in which they differ; bytes have room for 255 of them
+        n, counts[:] = outputs.shape[0] if part == 0 else ends.shape[0], 0
+        for start in range(0, n, 255):
+            first, second = np.uint64(0), np.uint64(0)
+            for e in range(start, min(start + 255, n)):
+                if part == 0:
+                    mask = ONES * np.uint64(outputs[e, k])
+                    other[e, 0], other[e, 1] = words[e, 0] ^ mask, words[e, 1] ^ mask
+                    first, second = first + other[e, 0], second + other[e, 1]
+                else:
+                    u, v = ends[e]
+                    first, second = first + (other[u, 0] | other[v, 0]), second + (other[u, 1] | other[v, 1])
+            add_bytes(first, second, counts)
+        for j in range(SLOTS):
+            out[j] -= (square if part == 0 else 1.0) * counts[j]
+
+
+@njit(cache=True, nogil=True)
+def exchange(sets, outputs, masses, scores, first, last, square, upper, room):
     """A pairwise step, from the worst output with mass to the best one of a run; whether there was one to make."""
+    words, other, counts, known, all_products = room
     top, low = first, -1
     for k in range(first, last):
         top = k if scores[k] > scores[top] else top
         low = k if masses[k] > 0.0 and (low < 0 or scores[k] < scores[low]) else low
-    gain, norm = scores[top] - scores[low], 0.0
+    gain = scores[top] - scores[low]
     if not gain > TINY * (abs(scores[top]) + abs(scores[low])):
         return False
-    for v in range(change.shape[0]):
-        norm += 2.0 * square * (outputs[v, top] != outputs[v, low])
-    for e in range(ends.shape[0]):
-        u, v = ends[e]
-        norm += 2.0 * (outputs[u, top] != outputs[u, low] or outputs[v, top] != outputs[v, low])
+    better, worse = (all_products[top], all_products[low]) if known.shape[0] > 0 else (all_products[0], all_products[1])
+    for k, row in ((top, better), (low, worse)):
+        if known.shape[0] == 0 or not known[k]:
+            products(sets, outputs, k, square, words, other, counts, row)
+        if known.shape[0] > 0:
+            known[k] = True
+    norm = better[top] - better[low] + worse[low] - worse[top]
     step = masses[low] if gain >= upper * norm * masses[low] else gain / (upper * norm)
     masses[top] += step
     masses[low] = 0.0 if step >= masses[low] else masses[low] - step
-    for v in range(change.shape[0]):
-        amount = step * (outputs[v, top] - outputs[v, low])
-        if amount != 0.0:
-            change[v] += amount
-            for k in range(first, last):
-                scores[k] -= 2.0 * upper * square * amount * outputs[v, k]
-    for e in range(ends.shape[0]):
-        u, v = ends[e]
-        on, off = 2 * outputs[u, top] + outputs[v, top], 2 * outputs[u, low] + outputs[v, low]
-        if on != off:
-            pairs[e, on] -= upper * step
-            pairs[e, off] += upper * step
-            for k in range(first, last):
-                state = 2 * outputs[u, k] + outputs[v, k]
-                scores[k] -= upper * step * ((state == on) - (state == off))
+    for k in range(first, last):
+        scores[k] -= upper * step * (better[k] - worse[k])
     return True
 
 
 @njit(cache=True, nogil=True)
-def sweep(rows, ends, runs, search, aims, table, pairs, nodes, listed, visits, gaps, losses):
+def follow_masses(sets, outputs, amounts, upper, change, pairs):
+    """change = how the labels move where the masses of outputs change by amounts; the scores of edges follow."""
+    ends, _, _, ladders, _ = sets
+    change[:] = 0.0
+    for k in range(amounts.shape[0]):
+        if amounts[k] != 0.0:
+            for row in ladders:
+                if row[k] < change.shape[0]:
+                    change[row[k]] += amounts[k]
+            if ladders.shape[0] == 0:
+                for v in range(change.shape[0]):
+                    change[v] += amounts[k] * outputs[v, k]
+            for e in range(ends.shape[0]):
+                pairs[e, 2 * outputs[ends[e, 0], k] + outputs[ends[e, 1], k]] -= upper * amounts[k]
+
+
+@njit(cache=True, nogil=True)
+def sweep(rows, sets, search, aims, table, pairs, nodes, visits, gaps, losses):
     """Up to ten pairwise steps in each simplex of these instances. Returns how many blocks moved."""
     truth, costs, upper = aims
-    n, size = truth.shape[1], nodes.shape[1]
+    n, size, listed = truth.shape[1], nodes.shape[1], sets[1]
     slopes, change, zeros, amounts, picks = np.empty(n), np.empty(n), np.zeros(n), np.empty(n), np.empty(n, np.int64)
-    scores, found, changed = np.empty(size), np.empty((n, 1), np.int8), 0
+    scores, before, found, changed = np.empty(size), np.empty(size), np.empty((n, 1), np.int8), 0
     room = np.empty(search[2].shape[0]), np.empty((n, 2)), np.empty((n, 2), np.int32), np.zeros(n, np.int64)
+    words, others = np.empty((2, n, 2), np.uint64)
+    known = np.empty(SLOTS if search[2].shape[0] > 0 else 0, np.bool_)  # products in this visit, of lists that are short
+    scratch = words, others, np.empty(SLOTS, np.uint64), known, np.empty((max(len(known), 2), size))
     for i in visits:
         gaps[i], losses[i] = 0.0, 0.0
         if upper[i] <= 0.0:
             continue
         outputs, masses = listed[i % listed.shape[0]], nodes[i]
         slopes_of(rows[0], rows[1], rows[2], table, truth, costs, i, slopes)
-        scores_of(ends, slopes, pairs, outputs, scores)
-        losses[i], change[:], moved = -score_of(ends, slopes, pairs, truth[i].copy().reshape(n, 1), 0), 0.0, False
+        scores_of(sets, i, slopes, pairs, scores)
+        losses[i], before[:], moved = -score_of(sets[0], slopes, pairs, truth[i].copy().reshape(n, 1), 0), masses, False
         if search[2].shape[0] > 0:
             find(search, slopes, pairs, room, found)
-            high = score_of(ends, slopes, pairs, found, 0)
+            high = score_of(sets[0], slopes, pairs, found, 0)
             keep(found, high, outputs, masses, scores)
-        for first, last in runs:  # of trees, which do not touch each other
+            pack(outputs, words)
+            known[:] = False
+        for first, last in sets[2]:  # of trees, which do not touch each other
             high, steps = high if search[2].shape[0] > 0 else scores[first:last].max(), 0
             losses[i] += high
             for k in range(first, last):
                 gaps[i] += masses[k] * max(high - scores[k], 0.0)
-            while steps < STEPS and exchange(ends, outputs, masses, scores, first, last, rows[3][i], upper[i], change, pairs):
+            while steps < STEPS and exchange(sets, outputs, masses, scores, first, last, rows[3][i], upper[i], scratch):
                 steps, moved = steps + 1, True
         losses[i] = max(losses[i], 0.0)
-        move_labels(rows[0], rows[1], rows[2], i, upper[i], change, zeros, picks, amounts, table)
+        if moved:
+            for k in range(size):
+                before[k] = masses[k] - before[k]
+            follow_masses(sets, outputs, before, upper[i], change, pairs)
+            move_labels(rows[0], rows[1], rows[2], i, upper[i], change, zeros, picks, amounts, table)
         changed += moved
     return changed
 
 
 @njit(cache=True, nogil=True)
-def values_of(rows, ends, runs, search, aims, table, pairs, listed, out):
+def values_of(rows, sets, search, aims, table, pairs, out):
     """out[i] = the largest loss and score of an output, less the score of the truth."""
     truth, costs, _ = aims
-    n, size = truth.shape[1], listed.shape[2]
+    n, size = truth.shape[1], sets[1].shape[2]
     slopes, scores, found = np.empty(n), np.empty(size), np.empty((n, 1), np.int8)
     room = np.empty(search[2].shape[0]), np.empty((n, 2)), np.empty((n, 2), np.int32), np.zeros(n, np.int64)
     for i in range(out.shape[0]):
         slopes_of(rows[0], rows[1], rows[2], table, truth, costs, i, slopes)
         if search[2].shape[0] > 0:
             find(search, slopes, pairs, room, found)
-            high = score_of(ends, slopes, pairs, found, 0)
+            high = score_of(sets[0], slopes, pairs, found, 0)
         else:
-            scores_of(ends, slopes, pairs, listed[0], scores)
+            scores_of(sets, i, slopes, pairs, scores)
             high = 0.0
-            for first, last in runs:
+            for first, last in sets[2]:
                 high += scores[first:last].max()
-        out[i] = max(high - score_of(ends, slopes, pairs, truth[i].copy().reshape(n, 1), 0), 0.0)
+        out[i] = max(high - score_of(sets[0], slopes, pairs, truth[i].copy().reshape(n, 1), 0), 0.0)
 
 
 @njit(cache=True, nogil=True)
@@ -178,9 +247,8 @@ def means_of(ends, nodes, listed, upper, labels, edges):
 @njit(cache=True, nogil=True)
 def nearest(sets, i, slopes, pairs, tau, centre, point, marks):
     """The projection of centre + tau scores on the simplex of each run; what is positive is free."""
-    ends, listed, runs = sets
-    scores_of(ends, slopes, pairs, listed[i % listed.shape[0]], point)
-    for first, last in runs:
+    scores_of(sets, i, slopes, pairs, point)
+    for first, last in sets[2]:
         cut, top = -1.0, -np.inf
         for k in range(first, last):
             point[k] = centre[k] + tau * point[k]
@@ -204,7 +272,7 @@ def nearest(sets, i, slopes, pairs, tau, centre, point, marks):
 @njit(cache=True, nogil=True)
 def along(sets, i, slopes, pairs, weight, marks, labels, extra):
     """Outputs move by their scores less the mean of these in their run."""
-    ends, listed, runs = sets
+    ends, listed, runs, _, _ = sets
     outputs, scores = listed[i % listed.shape[0]], np.empty(marks.shape[0] - 1)
     labels[:] = 0.0
     for first, last in runs:
