@@ -175,7 +175,13 @@ def refuse_marginals(oracle: Oracle, i: int, log_z: float, truth: Scores) -> Non
 
 def true_parts(oracle: Oracle, labels: Sequence[Labels], shapes: Sequence[Shape], sizes: Integers) -> list[Integers]:
     """The parts of every true output; DataError where the oracle refuses one or gives parts outside [0, its size)."""
-    found = [_parts_of(oracle, i, y, shape) for i, (y, shape) in enumerate(zip(labels, shapes, strict=True))]
+    known: dict[Any, Integers] = {}  # rows of labels are often alike
+    found = []
+    for i, (y, shape) in enumerate(zip(labels, shapes, strict=True)):
+        key = (id(shape), y.dtype, y.shape, y.tobytes()) if isinstance(y, np.ndarray) and y.dtype != object else i
+        if key not in known:
+            known[key] = _parts_of(oracle, i, y, shape)
+        found.append(known[key])
     flat, owners = np.concatenate([*found, np.empty(0, np.int64)]), np.repeat(np.arange(len(found)), [len(own) for own in found])
     if (wrong := np.flatnonzero((flat < 0) | (flat >= sizes[owners]))).size:
         i = int(owners[wrong[0]])
