@@ -15,6 +15,8 @@ from structpred.runtime.jit import family, njit
 #: pairwise steps of one visit, outputs in the list of an instance of its own
 STEPS, SLOTS = 10, 16
 ONES, BYTE = np.uint64(0x0101010101010101), np.uint64(255)
+#: two visits in three look at the list alone where it promises more than this share of the gap that the last search found
+LISTED, OFTEN = 0.5, 3
 #: what is not above it, relative to the scores, is rounding
 TINY = 1e-13
 
@@ -180,28 +182,35 @@ def sweep(rows, sets, search, aims, table, pairs, nodes, visits, gaps, losses):
     words, others = np.empty((2, n, 2), np.uint64)
     known = np.empty(SLOTS if search[2].shape[0] > 0 else 0, np.bool_)  # products in this visit, of lists that are short
     scratch = words, others, np.empty(SLOTS, np.uint64), known, np.empty((max(len(known), 2), size))
-    for i in visits:
-        gaps[i], losses[i] = 0.0, 0.0
+    own, enumerates = search[2].shape[0] > 0, search[1].shape[0] > 0
+    for at, i in enumerate(visits):
         if upper[i] <= 0.0:
+            gaps[i], losses[i] = 0.0, 0.0
             continue
-        outputs, masses = listed[i % listed.shape[0]], nodes[i]
+        outputs, masses, gap, moved = listed[i % listed.shape[0]], nodes[i], 0.0, False
         slopes_of(rows[0], rows[1], rows[2], table, truth, costs, i, slopes)
         scores_of(sets, i, slopes, pairs, scores)
-        losses[i], before[:], moved = -score_of(sets[0], slopes, pairs, truth[i].copy().reshape(n, 1), 0), masses, False
-        if search[2].shape[0] > 0:
-            find(search, slopes, pairs, room, found)
-            high = score_of(sets[0], slopes, pairs, found, 0)
-            keep(found, high, outputs, masses, scores)
+        loss, before[:], high = -score_of(sets[0], slopes, pairs, truth[i].copy().reshape(n, 1), 0), masses, scores.max()
+        for k in range(size if enumerates and gaps[i] > 0.0 else 0):
+            gap += masses[k] * (high - scores[k])
+        looks = at % OFTEN == 0 or gaps[i] == 0.0 or not gap > LISTED * gaps[i]
+        if own:
+            if looks:
+                find(search, slopes, pairs, room, found)
+                high = score_of(sets[0], slopes, pairs, found, 0)
+                keep(found, high, outputs, masses, scores)
             pack(outputs, words)
             known[:] = False
+        gap = 0.0
         for first, last in sets[2]:  # of trees, which do not touch each other
-            high, steps = high if search[2].shape[0] > 0 else scores[first:last].max(), 0
-            losses[i] += high
+            high, steps = high if own else scores[first:last].max(), 0
+            loss += high
             for k in range(first, last):
-                gaps[i] += masses[k] * max(high - scores[k], 0.0)
+                gap += masses[k] * max(high - scores[k], 0.0)
             while steps < STEPS and exchange(sets, outputs, masses, scores, first, last, rows[3][i], upper[i], scratch):
                 steps, moved = steps + 1, True
-        losses[i] = max(losses[i], 0.0)
+        if looks:
+            gaps[i], losses[i] = gap, max(loss, 0.0)
         if moved:
             for k in range(size):
                 before[k] = masses[k] - before[k]
