@@ -79,10 +79,10 @@ class GraphFeatures(FeatureMap):
         known: dict[tuple[int, ...], int] = {}
         nodes, edges = [np.zeros((0, 2), np.int64)], [np.zeros((0, 3), np.int64)]
         self._pattern = np.empty(len(graphs), np.int64)
+        counts = self.nodes.counts, np.zeros(len(graphs), np.int64) if self._constant else self.edges.counts
         for i, shape in enumerate(graphs):
             entries = [listed[i] for listed in lists]
-            n_rows = 0 if self._constant else int(self.edges.counts[i])
-            key = (id(shape), *map(id, entries), int(self.nodes.counts[i]), n_rows)
+            key = (id(shape), *map(id, entries), int(counts[0][i]), int(counts[1][i]))
             if key not in known:
                 known[key] = len(known)
                 nodes.append(self._nodes_of(i, shape, *entries[:2]))

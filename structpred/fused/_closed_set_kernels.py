@@ -78,8 +78,8 @@ def visit_closed(parents, sizes, curvature, values, best, point, slopes):
 
 
 @njit(cache=True, nogil=True)
-def sweep(rows, forest, aims, table, nodes, visits, gaps, losses):
-    """A visit of each of these instances: their scores once, the gap, and the steps. Returns how many blocks moved."""
+def sweep(rows, forest, aims, most, table, nodes, visits, gaps, losses):
+    """A visit of each of these instances: their scores once, the gap, and if `most` the steps. Returns how many blocks moved."""
     indptr, indices, values, squares = rows
     parents, sizes = forest
     truth, costs, upper = aims
@@ -87,7 +87,7 @@ def sweep(rows, forest, aims, table, nodes, visits, gaps, losses):
     slopes, sums, best, old, amounts = np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     picks, changed = np.empty(n, np.int64), 0
     for i in visits:
-        if upper[i] <= 0.0:
+        if upper[i] <= 0.0 and most > 0:
             gaps[i], losses[i] = 0.0, 0.0
             continue
         point = nodes[i]
@@ -99,25 +99,10 @@ def sweep(rows, forest, aims, table, nodes, visits, gaps, losses):
             gap += slopes[v] * (best[v] - point[v])
             loss += slopes[v] * (best[v] - truth[i, v])
         gaps[i], losses[i] = max(gap, 0.0), max(loss, 0.0)
-        visit_closed(parents, sizes, 2.0 * upper[i] * squares[i], sums, best, point, slopes)
+        if most > 0:
+            visit_closed(parents, sizes, 2.0 * upper[i] * squares[i], sums, best, point, slopes)
         changed += move_labels(indptr, indices, values, i, upper[i], point, old, picks, amounts, table) > 0
     return changed
-
-
-@njit(cache=True, nogil=True)
-def values_of(rows, forest, aims, table, out):
-    """out[i] = the largest loss and score of a closed set, less the score of the truth."""
-    indptr, indices, values, _ = rows
-    truth, costs, _ = aims
-    n = forest[0].shape[0]
-    slopes, sums, best = np.empty(n), np.empty(n), np.empty(n)
-    for i in range(out.shape[0]):
-        slopes_of(indptr, indices, values, table, truth, costs, i, slopes)
-        best_closed(forest[0], 0, n, 0.0, slopes, sums, best)
-        loss = 0.0
-        for v in range(n):
-            loss += slopes[v] * (best[v] - truth[i, v])
-        out[i] = max(loss, 0.0)
 
 
 @njit(cache=True, nogil=True)

@@ -12,18 +12,24 @@ from structpred.oracles.fields._mrf_enumeration_kernels import best_output
 from structpred.oracles.fields._tree_mrf_kernels import best_states
 from structpred.runtime.jit import family, njit
 
-#: pairwise steps of one visit
-STEPS = 10
+#: outputs in the list of an instance of its own; the same byte for each of eight
+SLOTS, ONES = 16, np.uint64(0x0101010101010101)
+#: two visits in three look at the list alone where it promises more than this share of the gap that the last search found
+LISTED, OFTEN = 0.5, 3
 #: what is not above it, relative to the scores, is rounding
 TINY = 1e-13
 
 
 @njit(cache=True, nogil=True)
-def scores_of(ends, slopes, pairs, outputs, scores):
-    """scores[k] = the slopes of the labels of output k, and the scores of its edges."""
-    n = scores.shape[0]
+def scores_of(sets, i, slopes, pairs, scores):
+    """scores[k] = the slopes of the labels of output k of instance i, and the scores of its edges."""
+    ends, listed, _, ladders, _ = sets
+    outputs, n = listed[i % listed.shape[0]], scores.shape[0]
     scores[:] = 0.0
-    for v in range(slopes.shape[0]):
+    for row in ladders:  # few of many labels are on
+        for k in range(np.uint64(n)):
+            scores[k] += slopes[row[k]] if row[k] < slopes.shape[0] else 0.0
+    for v in range(slopes.shape[0] if ladders.shape[0] == 0 else 0):
         for k in range(np.uint64(n)):
             scores[k] += slopes[v] * outputs[v, k]
     for e in range(ends.shape[0]):
@@ -74,113 +80,128 @@ def keep(found, score, outputs, masses, scores):
 
 
 @njit(cache=True, nogil=True)
-def exchange(ends, outputs, masses, scores, first, last, square, upper, change, pairs):
+def products(sets, outputs, k, square, room, out):
+    """out[j] = the features of output j times those of output k, but for what is the same for all."""
+    (ends, _, _, ladders, spans), (flips, sums, known, _) = sets, room
+    known[k], out[:] = True, 0.0
+    for row in ladders:
+        for j in range(spans[row[k], 0], spans[row[k], 1]):
+            out[j] += 2.0 * square
+    if ladders.shape[0] > 0:
+        return
+    words, counts = outputs.view(np.uint64), sums.view(np.uint8)
+    for part in range(2):  # labels, then edges, in which they differ: a byte for each output
+        n = ends.shape[0] if part else outputs.shape[0]
+        for start in range(0, n, 255):
+            a, b = np.uint64(0), np.uint64(0)
+            for e in range(start, min(start + 255, n)):
+                if part:
+                    u, v = ends[e]
+                    a, b = a + (flips[u, 0] | flips[v, 0]), b + (flips[u, 1] | flips[v, 1])
+                else:
+                    mask = ONES * np.uint64(outputs[e, k])
+                    flips[e, 0], flips[e, 1] = words[e, 0] ^ mask, words[e, 1] ^ mask
+                    a, b = a + flips[e, 0], b + flips[e, 1]
+            sums[0], sums[1] = a, b
+            for j in range(SLOTS):
+                out[j] -= counts[j] if part else square * counts[j]
+
+
+@njit(cache=True, nogil=True)
+def exchange(sets, outputs, masses, scores, first, last, square, upper, room):
     """A pairwise step, from the worst output with mass to the best one of a run; whether there was one to make."""
-    top, low = first, -1
+    (top, low), known, rows = (first, -1), room[2], room[3]
     for k in range(first, last):
         top = k if scores[k] > scores[top] else top
         low = k if masses[k] > 0.0 and (low < 0 or scores[k] < scores[low]) else low
-    gain, norm = scores[top] - scores[low], 0.0
+    gain = scores[top] - scores[low]
     if not gain > TINY * (abs(scores[top]) + abs(scores[low])):
         return False
-    for v in range(change.shape[0]):
-        norm += 2.0 * square * (outputs[v, top] != outputs[v, low])
-    for e in range(ends.shape[0]):
-        u, v = ends[e]
-        norm += 2.0 * (outputs[u, top] != outputs[u, low] or outputs[v, top] != outputs[v, low])
+    own = rows.shape[0] == SLOTS  # room for what is known of each
+    better, worse = rows[top if own else 0], rows[low if own else 1]
+    for k, row in ((top, better), (low, worse)):
+        if not (own and known[k]):
+            products(sets, outputs, k, square, room, row)
+    norm = better[top] - better[low] + worse[low] - worse[top]
     step = masses[low] if gain >= upper * norm * masses[low] else gain / (upper * norm)
     masses[top] += step
     masses[low] = 0.0 if step >= masses[low] else masses[low] - step
-    for v in range(change.shape[0]):
-        amount = step * (outputs[v, top] - outputs[v, low])
-        if amount != 0.0:
-            change[v] += amount
-            for k in range(first, last):
-                scores[k] -= 2.0 * upper * square * amount * outputs[v, k]
-    for e in range(ends.shape[0]):
-        u, v = ends[e]
-        on, off = 2 * outputs[u, top] + outputs[v, top], 2 * outputs[u, low] + outputs[v, low]
-        if on != off:
-            pairs[e, on] -= upper * step
-            pairs[e, off] += upper * step
-            for k in range(first, last):
-                state = 2 * outputs[u, k] + outputs[v, k]
-                scores[k] -= upper * step * ((state == on) - (state == off))
+    for k in range(first, last):
+        scores[k] -= upper * step * (better[k] - worse[k])
     return True
 
 
 @njit(cache=True, nogil=True)
-def sweep(rows, ends, runs, search, aims, table, pairs, nodes, listed, visits, gaps, losses):
-    """Up to ten pairwise steps in each simplex of these instances. Returns how many blocks moved."""
+def follow_masses(sets, outputs, amounts, upper, change, pairs):
+    """change = how the labels move where the masses of outputs change by amounts; the scores of edges follow."""
+    ends, _, _, ladders, _ = sets
+    change[:] = 0.0
+    for k in range(amounts.shape[0]):
+        if amounts[k] != 0.0:
+            for v in ladders[:, k]:
+                if v < change.shape[0]:
+                    change[v] += amounts[k]
+            for v in range(change.shape[0] if ladders.shape[0] == 0 else 0):
+                change[v] += amounts[k] * outputs[v, k]
+            for e in range(ends.shape[0]):
+                pairs[e, 2 * outputs[ends[e, 0], k] + outputs[ends[e, 1], k]] -= upper * amounts[k]
+
+
+@njit(cache=True, nogil=True)
+def sweep(rows, sets, search, aims, most, table, pairs, nodes, visits, gaps, losses):
+    """Up to `most` pairwise steps in each simplex of these instances. Returns how many blocks moved."""
     truth, costs, upper = aims
-    n, size = truth.shape[1], nodes.shape[1]
+    n, size, listed = truth.shape[1], nodes.shape[1], sets[1]
     slopes, change, zeros, amounts, picks = np.empty(n), np.empty(n), np.zeros(n), np.empty(n), np.empty(n, np.int64)
-    scores, found, changed = np.empty(size), np.empty((n, 1), np.int8), 0
+    scores, before, found, changed = np.empty(size), np.empty(size), np.empty((n, 1), np.int8), 0
     room = np.empty(search[2].shape[0]), np.empty((n, 2)), np.empty((n, 2), np.int32), np.zeros(n, np.int64)
-    for i in visits:
-        gaps[i], losses[i] = 0.0, 0.0
-        if upper[i] <= 0.0:
+    own, words, known = search[2].shape[0] > 0, np.empty((n + 1, 2), np.uint64), np.empty(size, np.bool_)
+    scratch = words[1:], words[0], known, np.empty((SLOTS if own else 2, size))
+    for at, i in enumerate(visits):
+        if upper[i] <= 0.0 and most > 0:
+            gaps[i], losses[i] = 0.0, 0.0
             continue
-        outputs, masses = listed[i % listed.shape[0]], nodes[i]
+        outputs, masses, gap, moved = listed[i % listed.shape[0]], nodes[i], 0.0, False
         slopes_of(rows[0], rows[1], rows[2], table, truth, costs, i, slopes)
-        scores_of(ends, slopes, pairs, outputs, scores)
-        losses[i], change[:], moved = -score_of(ends, slopes, pairs, truth[i].copy().reshape(n, 1), 0), 0.0, False
-        if search[2].shape[0] > 0:
+        scores_of(sets, i, slopes, pairs, scores)
+        loss, before[:], high = -score_of(sets[0], slopes, pairs, truth[i].copy().reshape(n, 1), 0), masses, scores.max()
+        for k in range(size if search[1].shape[0] > 0 and gaps[i] > 0.0 else 0):
+            gap += masses[k] * (high - scores[k])
+        looks = at % OFTEN == 0 or gaps[i] == 0.0 or not gap > LISTED * gaps[i]
+        gap, known[:] = 0.0, False
+        if own and looks:
             find(search, slopes, pairs, room, found)
-            high = score_of(ends, slopes, pairs, found, 0)
-            keep(found, high, outputs, masses, scores)
-        for first, last in runs:  # of trees, which do not touch each other
-            high, steps = high if search[2].shape[0] > 0 else scores[first:last].max(), 0
-            losses[i] += high
+            high = score_of(sets[0], slopes, pairs, found, 0)
+            if most > 0:
+                keep(found, high, outputs, masses, scores)
+        for first, last in sets[2]:  # of trees, which do not touch each other
+            high, steps = high if own else scores[first:last].max(), 0
+            loss += high
             for k in range(first, last):
-                gaps[i] += masses[k] * max(high - scores[k], 0.0)
-            while steps < STEPS and exchange(ends, outputs, masses, scores, first, last, rows[3][i], upper[i], change, pairs):
+                gap += masses[k] * max(high - scores[k], 0.0)
+            while steps < most and exchange(sets, outputs, masses, scores, first, last, rows[3][i], upper[i], scratch):
                 steps, moved = steps + 1, True
-        losses[i] = max(losses[i], 0.0)
-        move_labels(rows[0], rows[1], rows[2], i, upper[i], change, zeros, picks, amounts, table)
+        if looks:
+            gaps[i], losses[i] = gap, max(loss, 0.0)
+        if moved:
+            follow_masses(sets, outputs, masses - before, upper[i], change, pairs)
+            move_labels(rows[0], rows[1], rows[2], i, upper[i], change, zeros, picks, amounts, table)
         changed += moved
     return changed
 
 
 @njit(cache=True, nogil=True)
-def values_of(rows, ends, runs, search, aims, table, pairs, listed, out):
-    """out[i] = the largest loss and score of an output, less the score of the truth."""
-    truth, costs, _ = aims
-    n, size = truth.shape[1], listed.shape[2]
-    slopes, scores, found = np.empty(n), np.empty(size), np.empty((n, 1), np.int8)
-    room = np.empty(search[2].shape[0]), np.empty((n, 2)), np.empty((n, 2), np.int32), np.zeros(n, np.int64)
-    for i in range(out.shape[0]):
-        slopes_of(rows[0], rows[1], rows[2], table, truth, costs, i, slopes)
-        if search[2].shape[0] > 0:
-            find(search, slopes, pairs, room, found)
-            high = score_of(ends, slopes, pairs, found, 0)
-        else:
-            scores_of(ends, slopes, pairs, listed[0], scores)
-            high = 0.0
-            for first, last in runs:
-                high += scores[first:last].max()
-        out[i] = max(high - score_of(ends, slopes, pairs, truth[i].copy().reshape(n, 1), 0), 0.0)
-
-
-@njit(cache=True, nogil=True)
-def means_of(ends, nodes, listed, upper, labels, edges):
-    """labels += the mean of the labels of each instance; edges += the sum of upper times that of their edges."""
+def means_of(sets, nodes, upper, labels, edges):
+    """labels = the mean of the labels of each instance; edges += the sum of upper times that of their edges."""
     for i in range(nodes.shape[0]):
-        outputs = listed[i % listed.shape[0]]
-        for k in range(nodes.shape[1]):
-            if nodes[i, k] > 0.0:
-                for v in range(labels.shape[1]):
-                    labels[i, v] += nodes[i, k] * outputs[v, k]
-                for e in range(ends.shape[0]):
-                    edges[e, 2 * outputs[ends[e, 0], k] + outputs[ends[e, 1], k]] += upper[i] * nodes[i, k]
+        follow_masses(sets, sets[1][i % sets[1].shape[0]], nodes[i], -upper[i], labels[i], edges)
 
 
 @njit(cache=True, nogil=True)
 def nearest(sets, i, slopes, pairs, tau, centre, point, marks):
     """The projection of centre + tau scores on the simplex of each run; what is positive is free."""
-    ends, listed, runs = sets
-    scores_of(ends, slopes, pairs, listed[i % listed.shape[0]], point)
-    for first, last in runs:
+    scores_of(sets, i, slopes, pairs, point)
+    for first, last in sets[2]:
         cut, top = -1.0, -np.inf
         for k in range(first, last):
             point[k] = centre[k] + tau * point[k]
@@ -204,21 +225,16 @@ def nearest(sets, i, slopes, pairs, tau, centre, point, marks):
 @njit(cache=True, nogil=True)
 def along(sets, i, slopes, pairs, weight, marks, labels, extra):
     """Outputs move by their scores less the mean of these in their run."""
-    ends, listed, runs = sets
-    outputs, scores = listed[i % listed.shape[0]], np.empty(marks.shape[0] - 1)
-    labels[:] = 0.0
-    for first, last in runs:
+    outputs, amounts = sets[1][i % sets[1].shape[0]], np.zeros(marks.shape[0] - 1)
+    for first, last in sets[2]:
         free, mean = marks[1 + first : 1 + last].sum(), 0.0
         for k in range(first, last):
             if marks[1 + k]:
-                scores[k] = score_of(ends, slopes, pairs, outputs, k)
-                mean += scores[k] / free
+                amounts[k] = score_of(sets[0], slopes, pairs, outputs, k)
+                mean += amounts[k] / free
         for k in range(first, last):
-            if marks[1 + k]:
-                for v in range(labels.shape[0]):
-                    labels[v] += (scores[k] - mean) * outputs[v, k]
-                for e in range(ends.shape[0]):
-                    extra[e, 2 * outputs[ends[e, 0], k] + outputs[ends[e, 1], k]] += weight * (scores[k] - mean)
+            amounts[k] -= mean if marks[1 + k] else 0.0
+    follow_masses(sets, outputs, amounts, -weight, labels, extra)
 
 
 slopes_at, nearest_points, follow = family(__name__, BODIES, nearest, along)

@@ -19,18 +19,18 @@ from structpred.core.types import Floats, Integers
 from structpred.errors import DataError
 from structpred.features.graphs import GraphFeatures
 from structpred.fused.near_points import leap
-from structpred.oracles.fields._label_forest import forest_of
+from structpred.oracles.fields._label_forest import PathEnds, forest_of
 from structpred.oracles.label_paths import LabelPaths
 from structpred.oracles.mrf import links_of
 from structpred.oracles.mrf_enumeration import enumeration_plan
-from structpred.oracles.tree_mrf import TreeMRF, tree_plan
+from structpred.oracles.tree_mrf import tree_plan
 from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits
 from structpred.task.fast.marginal_blocks import MarginalBlocks, MarginalLayout, MarginalPoint
 
 Bits = npt.NDArray[np.int8]
-#: how many outputs the list of an instance has room for
-SLOTS = 16
+#: how many outputs the list of an instance has room for; pairwise steps of one visit
+SLOTS, STEPS = 16, 10
 
 
 def layout_of(features: GraphFeatures, oracle: Oracle, shapes: Sequence[Shape]) -> MarginalLayout | None:
@@ -41,13 +41,11 @@ def layout_of(features: GraphFeatures, oracle: Oracle, shapes: Sequence[Shape]) 
     n_labels = len(first) if isinstance(oracle, LabelPaths) else first[0]
     independent = partial(ClosedBlocks, features, np.full(n_labels, -1, np.int64))
     if isinstance(oracle, LabelPaths):
-        ends = forest_of(first).to[oracle.to]
-        paths, runs = np.ascontiguousarray(ends.paths.T, dtype=np.int8), np.array(ends.runs)
-        listed = partial(ListedBlocks, features, first, False, (paths, runs))
+        listed = partial(ListedBlocks, features, first, forest_of(first).to[oracle.to])
         return Layout(listed, independent) if features.fixed.rows is None else None
     if (parents := _closing_parents(features, first)) is not None:
         return Layout(partial(ClosedBlocks, features, parents), independent)
-    graph = partial(ListedBlocks, features, first, isinstance(oracle, TreeMRF), None)
+    graph = partial(ListedBlocks, features, first, None)
     return Layout(graph, independent) if features.edges.n_columns else None
 
 
@@ -123,6 +121,7 @@ class Blocks:
     kernels: "staticmethod[[], Any]"
     features: GraphFeatures
     aims: Aims
+    sweep: Callable[..., int]
 
     @abstractmethod
     def sets(self, point: MarginalPoint) -> tuple[Any, ...]:
@@ -131,6 +130,12 @@ class Blocks:
     @abstractmethod
     def summed(self, point: MarginalPoint) -> tuple[MarginalPoint, Floats]:
         """The weights are summed up anew."""
+
+    def values(self, point: MarginalPoint) -> Floats:
+        """H_i of all instances."""
+        gaps, out = np.zeros((2, len(self.aims.upper)))
+        self.sweep(point, np.arange(len(out)), gaps, out, 0)
+        return out
 
     def leap(self, point: MarginalPoint, reach: float) -> bool:
         """Over all blocks."""
@@ -177,51 +182,48 @@ class ClosedBlocks(Blocks):
         """The table is summed up anew."""
         return point._replace(table=self.aims.table(point.nodes, len(point.table))), self.aims.losses(point.nodes)
 
-    def sweep(self, point: MarginalPoint, visits: Integers, gaps: Floats, values: Floats) -> int:
+    def sweep(self, point: MarginalPoint, visits: Integers, gaps: Floats, values: Floats, most: int = STEPS) -> int:
         """Steps of each instance, as the kernels say."""
         aims, forest = self.aims, self.sets(point)
-        return int(self.kernels().sweep(aims.rows, forest, aims.goals, point.table, point.nodes, visits, gaps, values))
-
-    def values(self, point: MarginalPoint) -> Floats:
-        """H_i of all instances."""
-        out = np.empty(len(self.aims.upper))
-        self.kernels().values_of(self.aims.rows, self.sets(point), self.aims.goals, point.table, out)
-        return out
+        return int(self.kernels().sweep(aims.rows, forest, aims.goals, most, point.table, point.nodes, visits, gaps, values))
 
 
 class ListedBlocks(Blocks):
-    """Outputs that are listed: a block is a point of the simplex over them. known: (labels, paths), those of all instances, and
-    the runs of them, of trees, over which there is a simplex each; None: each has a list of its own, of what searches found.
+    """Outputs that are listed: a block is a point of the simplex over them. known: paths, those of all instances, with a simplex
+    in each tree; None: each has a list of its own, of what searches found.
     """
 
     kernels = staticmethod(later("structpred.fused._listed_set_kernels"))
 
     def __init__(
-        self, features: GraphFeatures, shape: Shape, tree: bool, known: tuple[Bits, Integers] | None,
-        truth: Integers, costs: Floats, upper: Floats,
-    ) -> None:  # fmt: skip
-        paths = None if known is None else known[0]
-        self.runs: Integers = np.array([[0, SLOTS]]) if known is None else known[1]
-        self.features, self.aims, self.paths = features, Aims.of(features, truth, costs, upper), paths
+        self, features: GraphFeatures, shape: Shape, known: PathEnds | None, truth: Integers, costs: Floats, upper: Floats
+    ) -> None:
         n_labels, plan, every = truth.shape[1], np.empty((0, 5), np.int64), np.empty(0, np.int64)
-        self.ends, fixed, self.size = np.empty((0, 2), np.int64), np.empty(0), SLOTS if paths is None else paths.shape[1]
-        if paths is None:
+        self.features, self.aims, self.paths = features, Aims.of(features, truth, costs, upper), None
+        self.ends, fixed, self.size = np.empty((0, 2), np.int64), np.empty(0), SLOTS
+        self.runs, self.ladders, self.spans = np.array([[0, SLOTS]]), np.empty((0, SLOTS), np.int64), np.empty((0, 2), np.int64)
+        if known is not None:  # in depth-first order, so that those through a label are a run of them
+            self.paths, self.runs, self.size = np.ascontiguousarray(known.paths.T, np.int8), np.array(known.runs), len(known.ends)
+            at, found = np.append(self.paths.argmax(axis=1), 0), np.append(self.paths.sum(axis=1), 0)
+            self.ladders, self.spans = known.ladders, np.stack((at, at + found), axis=1)
+        else:
             self.ends, ruled = links_of(shape).edges, features.fixed_scores(0)
             fixed = np.zeros(2 * n_labels + 4 * len(self.ends)) if ruled is None else np.array(ruled)
-            plan, every = (tree_plan(shape).copy(), every) if tree else (plan, enumeration_plan(shape))
+            try:
+                plan = tree_plan(shape).copy()
+            except DataError:  # a circle
+                every = enumeration_plan(shape)
         self.search = plan, every, fixed
-        cost = self.size * (n_labels + 8 * len(self.ends)) + (0 if tree or paths is not None else 2**n_labels)
-        self.work = self._work(n_labels, cost)
+        self.work = self._work(n_labels, self.size * (n_labels + 8 * len(self.ends)) + (2**n_labels if len(every) else 0))
         _, self.truths = self._means(self.start())
 
     def sets(self, point: MarginalPoint) -> tuple[Any, ...]:
-        """The edges, the outputs, and the runs of these."""
-        return self.ends, point.listed, self.runs
+        """The edges, the outputs, the runs of these; the labels of each path, and the paths through each label."""
+        return self.ends, point.listed, self.runs, self.ladders, self.spans
 
     def start(self) -> MarginalPoint:
         """The truth, which all places of a list hold at first."""
-        truth, paths = self.aims.truth, self.paths
-        n = len(truth)
+        truth, paths, n = self.aims.truth, self.paths, len(self.aims.truth)
         check_fits(8 * n * self.size + (n * self.size * truth.shape[1] if paths is None else 0), f"the outputs of {n:,} samples")
         masses, alike = np.zeros((n, self.size)), np.ones((n, self.size))
         if paths is not None:  # the path of the truth has the most labels with it in common, and no others
@@ -233,26 +235,19 @@ class ListedBlocks(Blocks):
 
     def _means(self, point: MarginalPoint) -> tuple[Floats, Floats]:
         labels, pairs = np.zeros(self.aims.truth.shape), np.zeros((len(self.ends), 4))
-        self.kernels().means_of(self.ends, point.nodes, point.listed, self.aims.upper, labels, pairs)
+        self.kernels().means_of(self.sets(point), point.nodes, self.aims.upper, labels, pairs)
         return labels, pairs
 
-    def sweep(self, point: MarginalPoint, visits: Integers, gaps: Floats, values: Floats) -> int:
+    def sweep(self, point: MarginalPoint, visits: Integers, gaps: Floats, values: Floats, most: int = STEPS) -> int:
         """Searches, and pairwise steps of each instance."""
-        aims = self.aims
-        return int(self.kernels().sweep(aims.rows, self.ends, self.runs, self.search, aims.goals, *point, visits, gaps, values))
-
-    def values(self, point: MarginalPoint) -> Floats:
-        """H_i of all instances."""
-        out, aims = np.empty(len(self.aims.upper)), self.aims
-        self.kernels().values_of(aims.rows, self.ends, self.runs, self.search, aims.goals, *point[:2], point.listed, out)
-        return out
+        aims, known = self.aims, (self.sets(point), self.search)
+        return int(self.kernels().sweep(aims.rows, *known, aims.goals, most, *point[:3], visits, gaps, values))
 
     def summed(self, point: MarginalPoint) -> tuple[MarginalPoint, Floats]:
         """Both tables are summed up anew."""
         labels, pairs = self._means(point)
-        return point._replace(table=self.aims.table(labels, len(point.table)), pairs=self.truths - pairs), self.aims.losses(
-            labels
-        )
+        table = self.aims.table(labels, len(point.table))
+        return point._replace(table=table, pairs=self.truths - pairs), self.aims.losses(labels)
 
     def weights(self, point: MarginalPoint) -> Floats:
         """The flat weights."""

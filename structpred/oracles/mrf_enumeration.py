@@ -33,7 +33,7 @@ def enumeration_plan(shape: Shape) -> Integers:
         )
     if k == 1:
         return np.array([1, 1, 0, 0, 1, 1, 8, 8])
-    n_high, n_middle = n // 2, (n - n // 2) // 3
+    n_high, n_middle = 3 * n // 8, (n - 3 * n // 8) // 3
     rows: list[list[tuple[int, int]]] = [[] for _ in range(n)]
     for e, (i, j) in enumerate(graph.edges.tolist()):
         rows[i].append((j, n * k + e * k * k))

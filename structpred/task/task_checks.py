@@ -175,7 +175,8 @@ def refuse_marginals(oracle: Oracle, i: int, log_z: float, truth: Scores) -> Non
 
 def true_parts(oracle: Oracle, labels: Sequence[Labels], shapes: Sequence[Shape], sizes: Integers) -> list[Integers]:
     """The parts of every true output; DataError where the oracle refuses one or gives parts outside [0, its size)."""
-    found = [_parts_of(oracle, i, y, shape) for i, (y, shape) in enumerate(zip(labels, shapes, strict=True))]
+    known: dict[Any, Integers] = {}  # of rows of labels, which are often alike
+    found = [_parts_of(oracle, i, y, shape, known) for i, (y, shape) in enumerate(zip(labels, shapes, strict=True))]
     flat, owners = np.concatenate([*found, np.empty(0, np.int64)]), np.repeat(np.arange(len(found)), [len(own) for own in found])
     if (wrong := np.flatnonzero((flat < 0) | (flat >= sizes[owners]))).size:
         i = int(owners[wrong[0]])
@@ -183,9 +184,12 @@ def true_parts(oracle: Oracle, labels: Sequence[Labels], shapes: Sequence[Shape]
     return found
 
 
-def _parts_of(oracle: Oracle, i: int, labels: Labels, shape: Shape) -> Integers:
+def _parts_of(oracle: Oracle, i: int, labels: Labels, shape: Shape, known: dict[Any, Integers]) -> Integers:
     try:
-        return np.array(oracle.parts(labels, shape)).astype(np.int64, copy=False)
+        key = (id(shape), labels.dtype, labels.shape, labels.tobytes()) if type(labels) is np.ndarray else i
+        if key not in known:
+            known[key] = np.array(oracle.parts(labels, shape)).astype(np.int64, copy=False)
+        return known[key]
     except (IndexError, ValueError, TypeError) as error:
         raise DataError(f"sample {i}: the true labels do not fit the shape {shape}: {error}") from error
     except Exception as error:

@@ -222,6 +222,20 @@ def test_what_it_does_not_serve_is_refused_before_any_work() -> None:
     assert MarginalBCFW.applies(task)
 
 
+def test_outputs_of_many_labels_are_compared_a_byte_each() -> None:
+    """Products of listed outputs on a path of 300 labels, past what a byte counts, are half the distances of their features."""
+    from structpred.fused._listed_set_kernels import SLOTS, products
+
+    outputs = np.random.default_rng(0).integers(0, 2, (300, SLOTS)).astype(np.int8)
+    outputs[:, 1] = 1 - outputs[:, 0]
+    ends, none = np.stack((np.arange(299), np.arange(1, 300)), axis=1), np.empty((0, SLOTS), np.int64)
+    room = np.empty((300, 2), np.uint64), np.empty(2, np.uint64), np.zeros(SLOTS, np.bool_), np.empty((SLOTS, SLOTS))
+    out = np.empty(SLOTS)
+    products((ends, outputs[None], np.array([[0, SLOTS]]), none, np.empty((0, 2), np.int64)), outputs, 0, 2.5, room, out)
+    other = outputs != outputs[:, :1]
+    np.testing.assert_array_equal(out, -2.5 * other.sum(axis=0) - (other[1:] | other[:-1]).sum(axis=0))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_larger_sets_stay_within_their_bounds(kind: str) -> None:

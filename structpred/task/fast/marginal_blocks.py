@@ -36,8 +36,8 @@ class MarginalBlocks(Protocol):
         """Every block at the truth, all weights zero."""
 
     def sweep(self, point: MarginalPoint, visits: Integers, gaps: Floats, values: Floats) -> int:
-        """Visit these instances in one compiled call: steps in `point`; the block's gap and H_i, both as they were found, go to
-        gaps[i] and values[i]. Returns how many blocks moved.
+        """Visit these instances in one compiled call: steps in `point`; the block's gap and H_i, as its last search found them,
+        go to gaps[i] and values[i] (inf: none yet). Returns how many blocks moved.
         """
 
     def leap(self, point: MarginalPoint, reach: float) -> bool:
