@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from structpred.data.coalescing import coalesced
-from structpred.data.ragged import Ragged
+from structpred.data.ragged import Ragged, coalesced
 from structpred.data.tokens import Block
 from structpred.errors import DataError
 from structpred.runtime.ranges import picked

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from structpred.data.coalescing import coalesced
-from structpred.data.ragged import Ragged, runs
+from structpred.data.ragged import Ragged, coalesced, runs
 from structpred.data.sequences import PackedSequences
 from structpred.data.tokens import FLOAT32_END
 from structpred.errors import DataError

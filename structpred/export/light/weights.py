@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from structpred.data.arrays_beside import Part, in_front
+from structpred.data.tokens import Part, in_front
 from structpred.errors import DataError
 from structpred.io.text import source_name
 from structpred.runtime.ranges import ends_of

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structpred.data.coalescing import coalesced
+from structpred.data.ragged import coalesced
 from structpred.io.columns import ColumnCorpus
 from structpred.io.templates.derived import columns_of, derived_columns
 from structpred.io.templates.templates import Template
