@@ -41,10 +41,8 @@ def fresh(estimator: Any, **settings: Any) -> Any:
     return clone(estimator).set_params(**settings)
 
 
-def fitted(estimator: Any, X: Any = None, y: Any = None, **more: Any) -> Any:
+def fitted(estimator: Any, X: Any, y: Any, **more: Any) -> Any:
     """A fitted clone."""
-    if X is None:
-        X, y = numbers()
     return fresh(estimator).fit(X, y, **more)
 
 
