@@ -35,7 +35,7 @@ COMMANDS = {
     "import": ("structpred.cli.prune", "import_model"),
     "report": ("structpred.cli.predict", "report"),
     "validate": ("structpred.cli.validate", "validate"),
-    "clusters": ("structpred.cli.clusters", "clusters"),
+    "clusters": ("structpred.cli.validate", "clusters"),
     "curve": ("structpred.cli.curve", "curve"),
     "tune": ("structpred.cli.tune", "tune"),
     "bench": ("structpred.cli.bench", "bench"),
