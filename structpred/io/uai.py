@@ -19,8 +19,8 @@ from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Shape
 from structpred.core.types import ArrayLike, Floats
 from structpred.errors import DataError
-from structpred.io.on_demand import Scopes, Tables
 from structpred.io.opening import Source
+from structpred.io.string_codes import Scopes, Tables
 from structpred.io.text import quoted, read_bytes, stream_name
 from structpred.runtime.memory import check_fits
 
