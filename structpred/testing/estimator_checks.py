@@ -7,7 +7,7 @@ from typing import Any
 
 from structpred.errors import EstimatorCheckError, ParameterError, StructpredWarning
 from structpred.testing import input_checks, interface_checks
-from structpred.testing.check_cases import DoesNotApplyError, numbers
+from structpred.testing.input_checks import DoesNotApplyError, numbers
 
 _GROUPS = (interface_checks, input_checks)
 Check = Callable[[Any, Any, Any], None]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from structpred.testing.check_cases import (
+from structpred.testing.input_checks import (
     DoesNotApplyError,
     error_of,
     expect,

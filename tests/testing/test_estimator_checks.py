@@ -7,8 +7,8 @@ from structpred.compat import CRF
 from structpred.errors import EstimatorCheckError, ParameterError
 from structpred.models import ChainLabeler
 from structpred.testing import check_sequence_estimator
-from structpred.testing.check_cases import numbers
 from structpred.testing.estimator_checks import checks
+from structpred.testing.input_checks import numbers
 
 LABELERS = ["sgd", "mira", "perceptron", "oeg", "lbfgs", "owlqn", "pa", "arow"]
 ALGORITHMS = ["l2sgd", "ap", "pa", "arow"]
