@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from document_loops import of_document
 
-from structpred.data.hashing import FeatureHasher
+from structpred.data.vocabulary import FeatureHasher
 from structpred.errors import DataError, FileFormatError, ParameterError
 from structpred.evaluation.model_selection import select_sequences
 from structpred.io.columns import ColumnCorpus
