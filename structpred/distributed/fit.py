@@ -180,7 +180,7 @@ def fit(
     if isinstance(every, bool) or not isinstance(every, int | np.integer) or every < 1:
         raise ParameterError(f"every must be a whole number >= 1, got {every!r}")
     sharding = sharding_of(model)
-    model._choose_anew()
+    vars(model).pop("_default", None)  # what an earlier fit put in place of None
     training = _training_of(model, None if dev is None else lambda w: 0.0)  # not known before the shards are read
     if store is None and training.settings.checkpoint is not None:
         store = f"{training.settings.checkpoint}.store"

@@ -110,11 +110,6 @@ class Scan:
     characters: Mapping[str, Sequence[int]] = field(default_factory=dict)
     blank: Sequence[int] = ()
 
-    @property
-    def broken_lines(self) -> set[int]:
-        """The lines of all sentences that have a problem."""
-        return set(itertools.chain.from_iterable(map(self.tokens.of, np.flatnonzero(self.tokens.broken).tolist())))
-
 
 def scan_file(
     path: PathLike, format: str, *, label_column: int = -1, n_columns: int | None = None, encoding: str = "utf-8"
