@@ -16,6 +16,7 @@ from structpred.nonconvex.latent import FeatureSpace, GramSpace, LatentProblem, 
 from structpred.nonconvex.latent_search import LatentSolver
 from structpred.nonconvex.problem import checked_gram
 from structpred.nonconvex.search import Search, Solver, resolve_solver
+from structpred.runtime.settings import checked_whole
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Array, Field, Number, Plain, Whole, array_of, maybe
 
@@ -245,8 +246,7 @@ class LatentSVM(KernelMachine):
                 f"n_states: expected a number for each of the groups {groups}, which have rows, got {dict(table)}"
             )
         for group, size in table.items():
-            if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
-                raise ParameterError(f"n_states: expected a whole number >= 1 of group {group!r}, got {size!r}")
+            checked_whole(size, f"n_states of group {group!r}")
         return [int(table[group]) for group in groups]
 
     def decision_function(self, X: Any) -> Floats:
