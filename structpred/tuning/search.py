@@ -223,8 +223,6 @@ def _serve(connection: Connection, work: Work) -> None:
 
 log = logging.getLogger("structpred.tuning")
 
-__all__ = ["Search", "Work"]
-
 
 @dataclass(frozen=True)
 class Search:
