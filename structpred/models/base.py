@@ -17,6 +17,7 @@ from structpred.core.result import Certificate, History, Record, Result
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.models.bundles import common, pack_run, read_own, save
+from structpred.models.groups import with_pruning, zeroed
 from structpred.models.nothing_learnt import warned
 from structpred.models.own_components import check_own, components_of, marked
 from structpred.models.partial import for_task
@@ -31,9 +32,7 @@ from structpred.models.signs import (
     group_names,
     resolve_signs,
     signs_from,
-    with_pruning,
     with_signs,
-    zeroed,
 )
 from structpred.models.sklearn_bridge import Estimator, NotFittedError
 from structpred.objectives.log_loss import LogLoss

@@ -7,7 +7,7 @@ from training_cases import chain_task, optimum
 from structpred.core.regulariser import DualMap, group_norms, shares
 from structpred.core.sparse import SparseVector
 from structpred.errors import ParameterError
-from structpred.models.signs import pruned
+from structpred.models.groups import pruned
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.regularisers.mkl import MKL, LpMKL
 from structpred.slack.surrogate import SlackRescaling

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from structpred.models.chain.online import Source
     from structpred.models.explanations import Explanation
 
-_groups = later("structpred.models.signs")
+_groups = later("structpred.models.groups")
 _inspection = later("structpred.models.chain.inspection")
 _online = later("structpred.models.chain.online")
 _stages = later("structpred.models.chain.stages")

@@ -11,8 +11,8 @@ from structpred.io.templates.arc_featurizer import COLUMNS, ArcFeaturizer
 from structpred.models.bundles import COMMON, common, pack_run
 from structpred.models.chain.inputs import NumericInput
 from structpred.models.chain.labeler import ChainLabeler
+from structpred.models.groups import keep_groups
 from structpred.models.parser.relations import RelationFeatures
-from structpred.models.signs import keep_groups
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Field, Flag, ListOf, Number, OneOf, Record, Spec, Text, Whole, maybe
 
