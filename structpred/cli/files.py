@@ -3,14 +3,12 @@
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from structpred.errors import DataError, StorageError
-from structpred.storage.atomic import packing, write_atomic
-
-Produce = Callable[[BinaryIO], None]
+from structpred.storage.atomic import Produce, packing, write_atomic
 
 
 def check_output(path: str, option: str, inputs: Sequence[str | None] = ()) -> None:
@@ -43,11 +41,7 @@ def check_picture(path: str | None, option: str, inputs: Sequence[str | None]) -
 
 def write_output(path: str, text: str) -> None:
     """Write a result: immediately to standard output (``-``), else atomically, packed if the name ends in .gz."""
-
-    def produce(stream: BinaryIO) -> None:
-        stream.write(text.encode())
-
-    write_stream(path, produce)
+    write_stream(path, lambda stream: stream.write(text.encode()))
 
 
 def json_lines(entries: Iterable[Mapping[str, Any]]) -> str:

@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from structpred.cli.session import Session
-from structpred.errors import DataError
+from structpred.errors import DataError, ParameterError
 from structpred.text.suggestions import did_you_mean, synonym
 
 #: those of structpred.io, which takes long to load
@@ -132,12 +132,12 @@ def auto_or(names: Iterable[str]) -> dict[str, Any]:
 
 def known_encoding(ctx: click.Context, param: click.Parameter, value: str) -> str:
     """The name, if it is that of a text encoding; else BadParameter."""
+    from structpred.io.opening import checked_encoding
+
     try:
-        "".encode(value)  # refuses those that are not of text, such as base64
-    except (LookupError, ValueError):
-        raise click.BadParameter(
-            f"expected the name of a text encoding such as utf-8 or latin-1, got {value!r}", ctx, param
-        ) from None
+        checked_encoding(value)
+    except ParameterError as error:
+        raise click.BadParameter(str(error).removeprefix("encoding: "), ctx, param) from None
     return value
 
 

@@ -30,6 +30,7 @@ from structpred.models.sharding import Columns, Sharding, sharding_of
 from structpred.objectives.log_loss import MarginalLogLoss
 from structpred.objectives.regularisers.l2 import L2
 from structpred.runtime.interrupts import Abandoned
+from structpred.runtime.settings import checked_whole
 from structpred.task.steps import TaskLike
 from structpred.trainers.cocoa import CoCoA
 from structpred.trainers.loop import RunSettings, train
@@ -177,10 +178,9 @@ def fit(
     """
     if not isinstance(shards, Shards):
         raise ParameterError(f"shards: expected Shards, such as Shards.of_file(path, 16), got {type(shards).__name__}")
-    if isinstance(every, bool) or not isinstance(every, int | np.integer) or every < 1:
-        raise ParameterError(f"every must be a whole number >= 1, got {every!r}")
+    checked_whole(every, "every")
     sharding = sharding_of(model)
-    model._choose_anew()
+    vars(model).pop("_default", None)  # what an earlier fit put in place of None
     training = _training_of(model, None if dev is None else lambda w: 0.0)  # not known before the shards are read
     if store is None and training.settings.checkpoint is not None:
         store = f"{training.settings.checkpoint}.store"

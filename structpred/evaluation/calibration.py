@@ -11,7 +11,7 @@ from structpred.data.phrases import PhraseLabels, as_iobes
 from structpred.errors import DataError, ParameterError
 from structpred.evaluation.chunks import ChunkCounts
 from structpred.evaluation.coding import Sequences, encode
-from structpred.models.chain.phrases import Phrase
+from structpred.models.chain.decoding import Phrase
 from structpred.text.markup import Shown
 from structpred.text.tables import aligned
 

@@ -236,14 +236,16 @@ def packed(parts: Parts) -> bytes:
 def bundled(predictor: str, own_input: str, weights: str, sha256: str) -> str:
     """What a predictor reaches of the library, as one file: of each module its docstring and the definitions that are used.
 
-    own_input: the module that a chain has its input from. `VERSION`, `WEIGHTS` and `SHA256` are written anew.
+    own_input: the module that a chain has its input from. `VERSION`, `WEIGHTS` and `SHA256` are written anew, and so
+    is the hint at encodings: programs take UTF-8 alone.
     """
     version = structpred.__version__
     head = (
         f'"""A predictor that needs NumPy alone, written by structpred {version}; its weights are {weights}.\n\n'
         'Copyright (c) the structpred developers; BSD 3-Clause License.\n"""'
     )
-    given = {name: f"{name} = {value!r}" for name, value in (("VERSION", version), ("WEIGHTS", weights), ("SHA256", sha256))}
+    anew = {"VERSION": version, "WEIGHTS": weights, "SHA256": sha256, "ENCODING_HINT": "save it as UTF-8"}
+    given = {name: f"{name} = {value!r}" for name, value in anew.items()}
     reached, imports = defaultdict[str, set[int]](set), set[str]()
     left = [(predictor, k) for k in range(len(_source(predictor, own_input).statements))]
     while left:

@@ -16,7 +16,7 @@ from structpred.core.sparse import SparseVector, coalesced
 from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector, check_length
 from structpred.data.arc_templates import TAGS_BETWEEN, ArcTemplate, compile_templates
-from structpred.data.sentences import AttributedSentences
+from structpred.data.sequences import AttributedSentences
 from structpred.errors import DataError, ParameterError
 from structpred.features.fixed_scores import FixedParts
 from structpred.runtime.lazy_names import later

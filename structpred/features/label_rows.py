@@ -11,10 +11,11 @@ from structpred.core.oracle import Shape
 from structpred.core.sparse import SparseVector, coalesced
 from structpred.core.types import AnyArray, DTypeLike, Floats, Integers
 from structpred.core.weights import Vector, check_length
-from structpred.errors import DataError, ParameterError
+from structpred.errors import DataError
 from structpred.features.rows import stack_rows
 from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits
+from structpred.runtime.settings import checked_whole
 
 _kernels = later("structpred.features._label_rows_kernels")
 
@@ -52,13 +53,11 @@ class LabelRows(FeatureMap):
     capabilities = frozenset({"label_rows"})
 
     def __init__(self, X: Any, n_labels: int, *, dtype: DTypeLike = np.float32) -> None:
-        if isinstance(n_labels, bool) or not isinstance(n_labels, int | np.integer) or n_labels < 1:
-            raise ParameterError(f"n_labels must be a whole number >= 1, got {n_labels!r}")
+        self.n_labels = checked_whole(n_labels, "n_labels")
         self.rows = stack_rows(X, "X")
         if (self.rows.counts != 1).any():
             i = int(np.flatnonzero(self.rows.counts != 1)[0])
             raise DataError(f"sample {i}: expected one row, got {self.rows.counts[i]}; X is one matrix with a row per sample")
-        self.n_labels = int(n_labels)
         self.dim = self.rows.n_columns * self.n_labels
         self.dtype: np.dtype[Any] = np.dtype(dtype)
         check_fits(self.dim * (self.dtype.itemsize + 8), f"{self.dim:,} weights")

@@ -326,9 +326,6 @@ def _code_checked(column: list[str], j: int) -> tuple[list[str], npt.NDArray[np.
     return list(index), np.fromiter(map(index.__getitem__, column), np.int32, len(column))
 
 
-__all__ = ["MOST_COLUMNS", "ColumnCorpus", "field_count", "format_columns", "parse_columns", "read_columns"]
-
-
 def read_columns(
     path: PathLike, n_columns: int | None = None, name: str | None = None, *, tabs: bool = False, encoding: str = "utf-8",
     start: int = 0, stop: int | None = None,

@@ -13,13 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from structpred.data.coalescing import coalesced
-from structpred.data.ragged import Ragged, runs
+from structpred.data.ragged import Ragged, coalesced, runs
 from structpred.data.sequences import PackedSequences
 from structpred.data.tokens import FLOAT32_END
 from structpred.errors import DataError
-from structpred.io.on_demand import SlicedList
-from structpred.io.string_codes import StringCodes, recent_limit
+from structpred.io.string_codes import SlicedList, StringCodes, recent_limit
 from structpred.io.text import PathLike, first_error, numbered_pieces, quoted, read_text, source_name
 from structpred.runtime.ranges import ends_of
 

@@ -126,7 +126,8 @@ def decoded(data: bytes, name: str) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         byte = f"got the byte 0x{data[error.start]:02x} ({error.reason})"
-        hint = "it looks like UTF-16" if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else ENCODING_HINT
+        hint = "this is no text file" if b"\0" in data else ENCODING_HINT
+        hint = "it looks like UTF-16" if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else hint
         raise DataError(f"{name}:{line}: expected UTF-8 text, {byte}; {hint}") from None
     nul = text.find("\0")
     if nul >= 0:

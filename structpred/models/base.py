@@ -299,10 +299,6 @@ class StructuredEstimator(Estimator, ABC):
         """Whether all outputs are known, and the regulariser is 1/2 |w|^2."""
         return self.regulariser in (None, "l2") and self.signs is None and not is_partial(task)
 
-    def _choose_anew(self) -> None:
-        """Forget what `fit` put in place of None for earlier data."""
-        self.__dict__.pop("_default", None)
-
     def _trainer_and_surrogate(self) -> tuple[Trainer, Surrogate]:
         """What the settings name; a surrogate of its own belongs to each trainer."""
         trainer, surrogate = resolve_trainer(self._chosen_trainer())

@@ -18,6 +18,7 @@ from structpred.io.treebanks.treebank import Tree
 from structpred.models.base import StructuredEstimator
 from structpred.models.part_inputs import as_labels
 from structpred.models.signs import NameTable, name_of
+from structpred.runtime.settings import checked_whole
 from structpred.task.inference import Inference
 from structpred.text.markup import Html, preformatted, scrolling, table, tag
 from structpred.text.tables import aligned, columns, cut
@@ -86,8 +87,7 @@ def top_weights(model: StructuredEstimator, top: int, weights: Vector | None = N
 
 def checked_top(top: Any) -> None:
     """Raise ParameterError unless it is a whole number >= 1."""
-    if isinstance(top, bool) or not isinstance(top, int | np.integer) or top < 1:
-        raise ParameterError(f"top: expected a whole number >= 1, got {top!r}")
+    checked_whole(top, "top")
 
 
 def extremes(values: npt.NDArray[Any], top: int) -> tuple[list[tuple[int, float]], list[tuple[int, float]]]:

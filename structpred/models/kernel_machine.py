@@ -27,6 +27,7 @@ from structpred.nonconvex.problem import FeatureProblem, Inner, SemiSupervisedPr
 from structpred.nonconvex.ramp import RampFeatureProblem, RampLossProblem
 from structpred.nonconvex.search import Level, Solution, Solver, solvers
 from structpred.runtime.memory import check_fits
+from structpred.runtime.settings import checked_whole
 from structpred.runtime.standard_error import say
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import (
@@ -93,9 +94,7 @@ class Columns:
 
 def landmarks(rows: Any, kernel: Kernel, n_components: Any, seed: int) -> Columns:
     """phi(x) = S^-1/2 U' k(landmarks, x) with k(landmarks, landmarks) = U S U' (Williams & Seeger 2001)."""
-    if isinstance(n_components, bool) or not isinstance(n_components, int | np.integer) or n_components < 1:
-        raise ParameterError(f"n_components must be None or a whole number >= 1, got {n_components!r}")
-    n, size = rows.shape[0], min(int(n_components), rows.shape[0])
+    n, size = rows.shape[0], min(checked_whole(n_components, "n_components"), rows.shape[0])
     check_fits(8 * n * size, f"{size:,} features of {n:,} points")
     chosen: Integers = np.sort(np.random.default_rng(seed).choice(n, size, replace=False))
     base = rows[chosen]

@@ -51,8 +51,8 @@ class NameTable:
         left, arrow, right = pattern.rpartition(ARROW)
         ways = [(pattern, "*"), (left, right)] if arrow and self.columns else [(pattern, "*")]
         for row, column in ways:
-            i = _matching(row, self.rows, self._row_of)
-            j = _matching(column, self.columns, self._column_of) if self.columns else np.zeros(1, np.int64)
+            i = _matching(row, self.rows, self._places[0])
+            j = _matching(column, self.columns, self._places[1]) if self.columns else np.zeros(1, np.int64)
             at = (self.start + i[:, None] * self.row_step + j * self.column_step).ravel()
             if len(at):
                 for offset, factor in self.parts:
@@ -71,12 +71,9 @@ class NameTable:
         return None
 
     @cached_property
-    def _row_of(self) -> dict[str, int]:
-        return {name: i for i, name in enumerate(self.rows)}
-
-    @cached_property
-    def _column_of(self) -> dict[str, int]:
-        return {name: j for j, name in enumerate(self.columns)}
+    def _places(self) -> list[dict[str, int]]:
+        """The numbers of rows, and of columns, by their names."""
+        return [{name: k for k, name in enumerate(names)} for names in (self.rows, self.columns)]
 
 
 #: the names of all weights that have one; asked for only where there are signs

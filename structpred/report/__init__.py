@@ -3,11 +3,10 @@
 from structpred.report.arcs import displacy, draw_marginals, draw_tree
 from structpred.report.contents import Contents, Example, Stage, Weights
 from structpred.report.curves import data_curve, gap_curve, halving_curves
-from structpred.report.matrices import confusion, transitions
+from structpred.report.matrices import confusion, transitions, word_strips
 from structpred.report.page import write_page
 from structpred.report.parsing_sections import ParsingContents, parsing_report
 from structpred.report.spans import draw_spans
-from structpred.report.strips import word_strips
 
 __all__ = [
     "Contents", "Example", "ParsingContents", "Stage", "Weights", "confusion", "data_curve", "displacy", "draw_marginals",

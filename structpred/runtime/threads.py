@@ -2,16 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from structpred.errors import ParameterError
 from structpred.runtime.interrupts import Abandoned, abandon_if_asked
-
-if TYPE_CHECKING:
-    pass
 
 #: more threads than any machine has use for
 MOST_JOBS = 1024

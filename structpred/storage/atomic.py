@@ -16,6 +16,7 @@ from structpred.errors import DataError, StorageError
 # The points that `step` is called at, in order. "written" is before the data reach the disk, "synced" after.
 STEPS = ("created", "written", "synced", "renamed", "folder_synced")
 _SUFFIX = ".tmp"
+Produce = Callable[[BinaryIO], object]
 _CAUSES = {
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "the disk quota is used up",
@@ -33,7 +34,7 @@ def step(name: str) -> None:
     """Do nothing: fault-injection tests replace this function to stop, fail or kill the writer at one of STEPS."""
 
 
-def write_atomic(path: str | os.PathLike[str], data: bytes | Callable[[BinaryIO], None], *, previous: Path | None = None) -> None:
+def write_atomic(path: str | os.PathLike[str], data: bytes | Produce, *, previous: Path | None = None) -> None:
     """Replace the file at `path` by `data` in one step that a crash cannot split.
 
     data: the bytes, or a function that writes them to the open binary file it gets. The bytes go to a temporary file in
@@ -90,7 +91,7 @@ def remove_leftovers(*paths: str | os.PathLike[str]) -> int:
     return len(found)
 
 
-def packing(produce: Callable[[BinaryIO], None]) -> Callable[[BinaryIO], None]:
+def packing(produce: Produce) -> Produce:
     """What writes the same bytes gzip-compressed: the same contents give the same bytes."""
 
     def packed(stream: BinaryIO) -> None:
@@ -112,7 +113,7 @@ def check_target(path: str | os.PathLike[str]) -> int | None:
     return stat.S_IMODE(status.st_mode)
 
 
-def _write_temporary(temporary: Path, data: bytes | Callable[[BinaryIO], None], mode: int | None) -> None:
+def _write_temporary(temporary: Path, data: bytes | Produce, mode: int | None) -> None:
     # O_EXCL: never follow or reuse what somebody else put there. 0o666: the umask decides, as for any new file.
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     with os.fdopen(os.open(temporary, flags, 0o666), "wb") as file:

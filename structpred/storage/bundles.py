@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.errors import CheckpointError, DataError, FileFormatError, MissingModelError, ModelFileError
-from structpred.storage import archive, strict_json, tensors
+from structpred.storage import archive, strict_json
 from structpred.storage.atomic import remove_leftovers, write_atomic
 
 __all__ = ["Bundle", "looks_like_bundle", "read_bundle", "remove_leftovers", "write_atomic", "write_bundle"]
@@ -80,7 +80,7 @@ def write_bundle(
     """
     try:
         contents: list[Sequence[archive.Piece]]
-        contents = [[_model_json(bundle.header, kind, format_version)], tensors.pack(bundle.arrays)]
+        contents = [[_model_json(bundle.header, kind, format_version)], archive.pack(bundle.arrays)]
         contents.append([strict_json.dump_lists(bundle.texts)])
     except ValueError as error:
         raise DataError(f"{os.fspath(path)}: cannot store this {kind}: {error}") from error
@@ -163,7 +163,7 @@ def _parse(raw: list[npt.NDArray[np.uint8]], kind: str, format_version: int, mem
     except ValueError as error:
         raise ValueError(f"vocab.json: {error}") from error
     try:
-        arrays = tensors.unpack(weights)
+        arrays = archive.unpack(weights)
     except ValueError as error:
         raise ValueError(f"weights.safetensors: {error}") from error
     return Bundle(header, arrays, texts, version)

@@ -7,9 +7,10 @@ from typing import Any
 
 from structpred.errors import EstimatorCheckError, ParameterError, StructpredWarning
 from structpred.testing import input_checks, interface_checks
-from structpred.testing.check_cases import DoesNotApplyError
+from structpred.testing.input_checks import DoesNotApplyError, numbers
 
 _GROUPS = (interface_checks, input_checks)
+Check = Callable[[Any, Any, Any], None]
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,8 @@ class CheckReport:
         return "\n".join([f"{self.estimator}: {counts}", *map(str, self.results)])
 
 
-def checks() -> Iterator[tuple[str, Callable[[Any], None]]]:
-    """(name, check) of all checks: a check takes an estimator, which it clones, and raises AssertionError with a reason."""
+def checks() -> Iterator[tuple[str, Check]]:
+    """(name, check) of all checks: each takes an estimator, which it clones, X and y, and raises AssertionError with a reason."""
     for group in _GROUPS:
         for name, check in vars(group).items():
             if name.startswith("check_") and callable(check) and check.__module__ == group.__name__:
@@ -77,12 +78,12 @@ def check_sequence_estimator(estimator: Any, *, raise_errors: bool = True) -> Ch
     return report
 
 
-def _run(name: str, check: Callable[[Any], None], estimator: Any) -> CheckResult:
+def _run(name: str, check: Check, estimator: Any) -> CheckResult:
     promise = (check.__doc__ or "").strip().split("\n")[0]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", StructpredWarning)
-            check(estimator)
+            check(estimator, *numbers())
     except DoesNotApplyError as reason:
         return CheckResult(name, promise, "skipped", str(reason))
     except Exception as error:  # whatever an estimator of a user raises is a failed check, with its reason

@@ -13,6 +13,7 @@ import numpy as np
 
 from structpred.core.types import Integers
 from structpred.errors import ParameterError
+from structpred.runtime.settings import checked_whole
 from structpred.text.markup import Shown
 from structpred.text.tables import aligned
 
@@ -35,8 +36,7 @@ def rungs(n: int, max_passes: int, min_passes: int = 1, eta: int = 3) -> tuple[R
     (Rung(passes=1, keep=4), Rung(passes=3, keep=2), Rung(passes=9, keep=1), Rung(passes=27, keep=1))
     """
     for name, value, least in (("max_passes", max_passes, 1), ("min_passes", min_passes, 1), ("eta", eta, 2)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            raise ParameterError(f"{name} must be a whole number >= {least}, got {value!r}")
+        checked_whole(value, name, least)
     if min_passes > max_passes:
         raise ParameterError(f"min_passes must be at most max_passes, which is {max_passes}, got {min_passes}")
     found, left, k = [], n, 0

@@ -1,25 +1,227 @@
-"""The search: rung after rung, each decision from what is known, so that an interrupted search comes to the same end."""
+"""The search, rung after rung, each decision from what is known, so that an interrupted one comes to the same end; and its runs.
 
+They are in processes that end when the program that started them does; what is known of each is in a folder.
+"""
+
+import contextlib
 import hashlib
 import logging
 import math
-from collections.abc import Sequence
+import multiprocessing
+import threading
+import time
+import warnings
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from types import TracebackType
+from typing import Any, NamedTuple, Protocol, cast
 
-from structpred.errors import ConvergenceError
+from structpred.errors import CheckpointError, ConvergenceError, DataError, NoUpdateWarning, StructpredError
+from structpred.runtime.interrupts import leave_to_parent
+from structpred.runtime.processes import end_with_parent, sendable
 from structpred.runtime.threads import checked_jobs
 from structpred.storage import strict_json
+from structpred.storage.atomic import remove_leftovers, storage_error, write_atomic
+from structpred.storage.locks import exclusive
 from structpred.trainers.running.checkpoints import remove_checkpoint
 from structpred.tuning.halving import Rung, Setting, Trial, Tuned, described, plain
-from structpred.tuning.runs import Folder, Job, Known, Work, Workers, opened
+
+#: the file of the state
+STATE = "tuning.json"
+
+
+@dataclass
+class Known:
+    """What is known of one setting on one fold.
+
+    passes: how many were asked for; training may have converged before. scores: after each pass. error: why training failed,
+    where the setting is to blame.
+    """
+
+    passes: int = 0
+    scores: list[float] = field(default_factory=list)
+    cpu_seconds: float = 0.0
+    error: str | None = None
+
+
+class Folder:
+    """The state of a search in a folder. `known` maps (number of the setting, fold) to what is known of it."""
+
+    def __init__(self, path: Path, fingerprint: str) -> None:
+        self.path, self.fingerprint = path, fingerprint
+        self.known: dict[tuple[int, int], Known] = {}
+
+    def checkpoint(self, setting: int, fold: int) -> Path:
+        """Where the state of one run is kept."""
+        return self.path / f"{setting:04d}-{fold}.ckpt"
+
+    def save(self) -> None:
+        """Write what is known, atomically."""
+        runs = [{"setting": setting, "fold": fold, **asdict(known)} for (setting, fold), known in sorted(self.known.items())]
+        write_atomic(self.path / STATE, strict_json.dump({"fingerprint": self.fingerprint, "runs": runs}, STATE))
+
+    def load(self) -> None:
+        """Read what an earlier search left here. Raises CheckpointError for one of other settings or data, or a damaged file."""
+        file = self.path / STATE
+        if not file.exists():
+            if any(self.path.iterdir()):
+                raise DataError(f"{self.path}: expected a new or an empty folder, or that of a search; it has other files")
+            return
+        try:
+            state: Any = strict_json.load(file.read_bytes())
+            fingerprint, rows = state["fingerprint"], [dict(row) for row in state["runs"]]
+            self.known = {(row.pop("setting"), row.pop("fold")): _checked(Known(**row)) for row in rows}
+        except (ValueError, KeyError, TypeError) as error:
+            raise CheckpointError(f"{file}: not the state of a search, or damaged: {error}") from error
+        if fingerprint != self.fingerprint:
+            raise CheckpointError(
+                f"{self.path} holds another search: the data, the settings or the version differ; continue with the same ones, "
+                "or give another folder"
+            )
+
+
+def _checked(known: Known) -> Known:
+    numbers = [known.passes, known.cpu_seconds, *known.scores]
+    if not all(type(number) in (int, float) for number in numbers) or not isinstance(known.error, str | None):
+        raise ValueError("a run without numbers")
+    if known.error is None and not known.scores:
+        raise ValueError("a run without scores")
+    return known
+
+
+@contextlib.contextmanager
+def opened(path: Path, fingerprint: str) -> Iterator[Folder]:
+    """The folder, made if it is missing, with what an earlier search left there; nobody else uses it meanwhile.
+
+    Raises DataError for what is no folder of a search, CheckpointError where another search is running in it.
+    """
+    folder = Folder(path, fingerprint)
+    with contextlib.ExitStack() as stack:
+        try:
+            path.mkdir(exist_ok=True)
+            stack.enter_context(exclusive(path.parent / f".{path.name}.lock"))
+        except FileExistsError:
+            raise DataError(f"{path}: expected a folder, got a file") from None
+        except FileNotFoundError:
+            raise DataError(f"{path}: the folder around it does not exist; make it first") from None
+        except BlockingIOError as error:
+            raise CheckpointError(f"{path}: another search is running in this folder") from error
+        except OSError as error:
+            raise storage_error(path, error) from error
+        remove_leftovers(path / STATE)
+        folder.load()
+        folder.save()
+        yield folder
+
+
+class Job(NamedTuple):
+    """One setting on one fold, to be trained to this number of passes in all. number, fold: of the setting, of the fold."""
+
+    number: int
+    setting: dict[str, Any]
+    fold: int
+    passes: int
+    checkpoint: Path
+
+
+class Work(Protocol):
+    """What is tuned. It is pickled where there are several processes."""
+
+    def fit(self, setting: dict[str, Any], fold: int, passes: int, checkpoint: Path) -> Sequence[float]:
+        """Train to `passes` passes in all, from the checkpoint if there is one; the score on held-out data after each pass."""
+
+
+def do(work: Work, job: Job) -> Known:
+    """Do one job. A setting whose weights become infinite has failed; other errors are raised."""
+    start = time.process_time()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NoUpdateWarning)  # of a first rung nothing else is expected
+            scores, error = [float(score) for score in work.fit(job.setting, job.fold, job.passes, job.checkpoint)], None
+    except ConvergenceError as failure:
+        scores, error = [], str(failure)
+    return Known(job.passes, scores, time.process_time() - start, error)
+
+
+class Workers:
+    """A context in which jobs are done, on this number of processes; on one they are done in this process.
+
+    What is done does not depend on their number, only the order in which it is done.
+    """
+
+    def __init__(self, work: Work, n_jobs: int) -> None:
+        self.work, self.n_jobs = work, n_jobs
+        self.processes: dict[Connection, Any] = {}
+
+    def __enter__(self) -> "Workers":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        for connection in self.processes:
+            connection.close()
+        for process in self.processes.values():
+            process.terminate()  # a run that is under way writes its checkpoint
+        for process in self.processes.values():
+            process.join()
+
+    def run(self, jobs: Sequence[Job]) -> Iterator[tuple[Job, Known]]:
+        """Do the jobs, and yield each when it is done. Raises what a job raises."""
+        if self.n_jobs == 1:
+            for job in jobs:
+                yield job, do(self.work, job)
+            return
+        if jobs and not self.processes:
+            context = multiprocessing.get_context("spawn")  # a fork would copy the locks of threads
+            for _ in range(self.n_jobs):
+                ours, theirs = context.Pipe()
+                process = context.Process(target=_serve, args=(theirs, self.work))
+                process.start()
+                theirs.close()
+                self.processes[ours] = process
+        left, busy, idle = list(jobs)[::-1], dict[Any, Job](), list(self.processes)
+        while left or busy:
+            while left and idle:
+                busy[idle[-1]] = left[-1]
+                idle.pop().send(left.pop())
+            for connection in wait(list(busy)):
+                job = busy.pop(connection)
+                yield job, _answer(connection, job)
+                idle.append(connection)  # type: ignore[arg-type]
+
+
+def _answer(connection: Any, job: Job) -> Known:
+    try:
+        answer = connection.recv()
+    except (EOFError, ConnectionResetError):
+        raise StructpredError(
+            f"the process that trained {job.setting} ended: was it killed, or was there too little memory? Try fewer processes"
+        ) from None
+    if isinstance(answer, BaseException):
+        raise answer
+    return cast(Known, answer)
+
+
+def _serve(connection: Connection, work: Work) -> None:
+    """What a process does."""
+    leave_to_parent()
+    threading.Thread(target=end_with_parent, daemon=True).start()  # what it would write is a later run's
+    try:
+        while True:
+            job = connection.recv()
+            try:
+                answer: Any = do(work, job)
+            except Exception as error:
+                answer = sendable(error)
+            connection.send(answer)
+    except (EOFError, OSError, KeyboardInterrupt):
+        pass
+
 
 log = logging.getLogger("structpred.tuning")
-
-__all__ = ["Search", "Work"]
 
 
 @dataclass(frozen=True)

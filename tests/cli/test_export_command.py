@@ -48,8 +48,8 @@ def test_files_of_another_kind_are_named(here: Here, corpus: Path, tmp_path: Pat
         (b"the,DT,B-NP\ncat,NN,I-NP\n", "got 1: 'the,DT,B-NP'; this looks like CSV"),
         (b"1\tno\tno\tINTJ\t_\t_\t0\troot\t_\t_\n", "this looks like a treebank"),
         (b"The old cat sees birds .\nDogs like the tree .\n", "this looks like running text: one token per line"),
-        (b"the DT B-NP\n\x00\xe2\x01\n", "bad.txt:2: expected UTF-8 text, got the byte 0xe2; this is no text file"),
-        ("café NN B-NP\n".encode("latin-1"), "bad.txt:1: expected UTF-8 text, got the byte 0xe9; save it as UTF-8"),
+        (b"the DT B-NP\n\x00\xe2\x01\n", "bad.txt:2: expected UTF-8 text, got the byte 0xe2 .*; this is no text file"),
+        ("café NN B-NP\n".encode("latin-1"), "bad.txt:1: expected UTF-8 text, got the byte 0xe9 .*; save it as UTF-8"),
     ):
         (tmp_path / "bad.txt").write_bytes(content)
         with pytest.raises(program["PredictorError"], match=message):

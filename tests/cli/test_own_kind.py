@@ -99,7 +99,7 @@ def test_kinds_are_found_by_walking(package: Any) -> None:
     assert len(estimators) == len(set(estimators)) == 9
 
 
-@pytest.mark.parametrize("command", ["train", "predict", "understanding", "training", "model_command"])
+@pytest.mark.parametrize("command", ["train", "predict", "training", "model_command"])
 def test_no_command_knows_a_kind_by_name(command: str) -> None:
     """The files of the commands name no estimator, no kind and no file of one: a new kind changes none of them."""
     code = (ROOT / "structpred" / "cli" / f"{command}.py").read_text(encoding="utf-8")

@@ -23,8 +23,7 @@ LOOKED_UP = ("stand_in", "getattr", "hasattr", "offers")
 #: names that belong to no protocol with a table: the reason, and the names
 OTHERS = {
     "Python's, NumPy's and SciPy's own": (
-        "buffer check_format "
-        "columns compute dtype key ndim read reason shape size strerror take tobytes toarray tocsr to_numpy where name"
+        "buffer check_format columns compute dtype key ndim read reason shape size take tobytes toarray tocsr to_numpy where name"
     ),
     "what an operating system lacks": "O_BINARY O_NOFOLLOW O_NONBLOCK fchmod getuid sched_getaffinity",
     "what an estimator of scikit-learn's kind has": (

@@ -7,8 +7,8 @@ import sys
 import numpy as np
 import pytest
 
-from structpred.data import hashing
-from structpred.data.hashing import FeatureHasher
+from structpred.data import vocabulary
+from structpred.data.vocabulary import FeatureHasher
 from structpred.errors import DataError, FileFormatError, ParameterError
 from structpred.storage.bundles import Bundle
 
@@ -22,7 +22,7 @@ def test_ids_are_fixed_for_good() -> None:
 @pytest.mark.slow
 def test_ids_do_not_depend_on_the_process() -> None:
     """Python's own string hash changes from process to process; ours does not."""
-    code = "from structpred.data.hashing import FeatureHasher; print(FeatureHasher(20).id('w[0]=the'))"
+    code = "from structpred.data.vocabulary import FeatureHasher; print(FeatureHasher(20).id('w[0]=the'))"
     outputs = set()
     for seed in ("0", "1", "random"):
         environment = os.environ | {"PYTHONHASHSEED": seed}
@@ -61,7 +61,7 @@ def test_memory_of_strings_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forgetting the strings met so far changes nothing."""
     sequences = [[[f"f{k % 700}", f"g{k}"]] for k in range(3000)]
     expected = FeatureHasher().transform(sequences)
-    monkeypatch.setattr(hashing, "MAX_REMEMBERED", 10)
+    monkeypatch.setattr(vocabulary, "MAX_REMEMBERED", 10)
     assert FeatureHasher().transform(iter(sequences)).indices.tolist() == expected.indices.tolist()
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structpred.data import tokens
-from structpred.data.coalescing import coalesced
+from structpred.data.ragged import coalesced
 from structpred.data.sequences import PackedSequences
 from structpred.data.vocabulary import FeatureDictionary
 from structpred.errors import DataError, FileFormatError, ParameterError

@@ -7,7 +7,7 @@ import pytest
 
 from structpred.errors import DataError, ParameterError
 from structpred.evaluation import Calibration, calibration
-from structpred.models.chain.phrases import Phrase
+from structpred.models.chain.decoding import Phrase
 
 
 def test_a_small_case_by_hand() -> None:

@@ -7,7 +7,7 @@ from structpred.contracts.checks import check_feature_map
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.group_scales import GroupScales, scaled
 from structpred.data.arc_templates import ArcTemplate, compile_templates
-from structpred.data.sentences import AttributedSentences, attribute_code
+from structpred.data.sequences import AttributedSentences, attribute_code
 from structpred.errors import DataError, ParameterError
 from structpred.features.arcs import ARCS, COLUMNS, ArcCandidates, ArcFeatures, bits_of, observed_places
 from structpred.features.fixed_scores import FixedParts

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from document_loops import of_document
 
-from structpred.data.hashing import FeatureHasher
+from structpred.data.vocabulary import FeatureHasher
 from structpred.errors import DataError, FileFormatError, ParameterError
 from structpred.evaluation.model_selection import select_sequences
 from structpred.io.columns import ColumnCorpus
 from structpred.io.templates import hashed_templates
-from structpred.io.templates.derived import columns_of
+from structpred.io.templates.coded import columns_of
 from structpred.io.templates.featurizer import CountedTemplates, TemplateFeaturizer, merged_templates
 from structpred.io.templates.hashed_templates import HashedTemplateFeaturizer
 from structpred.io.templates.templates import DOCUMENT_TRANSFORMS, Template, load_templates, write_templates

@@ -5,8 +5,8 @@ import zlib
 import numpy as np
 import pytest
 
-from structpred.data.hashing import FeatureHasher
 from structpred.data.sequences import PackedSequences
+from structpred.data.vocabulary import FeatureHasher
 from structpred.errors import DataError, FileFormatError, ParameterError
 from structpred.io.columns import ColumnCorpus
 from structpred.io.templates.featurizer import TemplateFeaturizer

@@ -23,7 +23,7 @@ from structpred.io import (
 )
 from structpred.io.multilabel.arff import split_values
 from structpred.io.multilabel.data import MOST_FEATURES
-from structpred.io.on_demand import NumberedNames
+from structpred.io.string_codes import NumberedNames
 from structpred.io.validation.columns import validate
 from structpred.io.validation.rows import Lines
 

@@ -12,7 +12,7 @@ from hostile_readers import FUZZ
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from structpred.data.coalescing import coalesced
+from structpred.data.ragged import coalesced
 from structpred.data.vocabulary import FeatureDictionary
 from structpred.errors import DataError
 from structpred.io import ColumnCorpus, format_columns, format_crfsuite, read_columns, read_crfsuite, read_ocr, read_template

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from labeler_cases import SENTENCES, Case, Y, one_hot, packed, plain
 
-from structpred.data.hashing import FeatureHasher
-from structpred.data.vocabulary import FeatureDictionary
+from structpred.data.vocabulary import FeatureDictionary, FeatureHasher
 from structpred.errors import DataError, ParameterError, StructpredWarning
 from structpred.io import read_crfsuite
 from structpred.models import ChainLabeler, load

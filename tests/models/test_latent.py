@@ -108,7 +108,7 @@ def test_it_passes_the_checks_of_scikit_learn() -> None:
     [
         ({}, [1, 1, 1, 1], DataError, "at least two groups"),
         ({}, [[0, 1], [1, 0], [1, 1], [0, 0]], DataError, "1d array"),
-        ({"n_states": 0}, [0, 1, 0, 1], ParameterError, "a whole number >= 1 of group 0"),
+        ({"n_states": 0}, [0, 1, 0, 1], ParameterError, "n_states of group 0 must be a whole number >= 1"),
         ({"n_states": {0: 2}}, [0, 1, 0, 1], ParameterError, r"for each of the groups \[0, 1\]"),
         ({"n_states": {0: 2, 1: 1, 7: 2}}, [0, 1, 0, 1], ParameterError, r"for each of the groups \[0, 1\]"),
         ({"solver": "staged"}, [0, 1, 0, 1], ParameterError, "solver: expected one of"),

@@ -11,8 +11,8 @@ from structpred.evaluation.multilabel import cooccurrence
 from structpred.report import Contents, Example, ParsingContents, Stage, Weights, parsing_report
 from structpred.report.contents import About
 from structpred.report.example_views import Output, worst_outputs
-from structpred.report.label_sections import OnLabels, label_report
 from structpred.report.page import html_page, page
+from structpred.report.parsing_sections import OnLabels, label_report
 from structpred.report.sections import facts, training
 from structpred.text.markup import tag
 

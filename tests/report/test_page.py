@@ -14,8 +14,8 @@ from structpred.evaluation import Calibration, confusion_matrix, evaluate_multil
 from structpred.evaluation.multilabel import cooccurrence
 from structpred.report import Contents, Example, Stage, write_page
 from structpred.report.contents import About
-from structpred.report.label_sections import OnLabels, label_report
 from structpred.report.page import page
+from structpred.report.parsing_sections import OnLabels, label_report
 from structpred.text.markup import tag, text, visible
 
 ACTIVE = {"script", "img", "iframe", "object", "embed", "link", "base", "form", "foreignobject", "animate", "set", "use", "image"}

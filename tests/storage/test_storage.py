@@ -126,10 +126,9 @@ def test_ordinary_tools_open_it(path: Path) -> None:
 def test_reads_what_safetensors_writes() -> None:
     """The bytes that the safetensors library writes are read alike."""
     safetensors = pytest.importorskip("safetensors.numpy")
-    from structpred.storage import tensors
 
     data = np.frombuffer(safetensors.save(small().arrays), dtype=np.uint8)
-    assert same(Bundle({}, tensors.unpack(data.copy())), Bundle({}, small().arrays))
+    assert same(Bundle({}, archive.unpack(data.copy())), Bundle({}, small().arrays))
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from structpred.errors import EstimatorCheckError, ParameterError
 from structpred.models import ChainLabeler
 from structpred.testing import check_sequence_estimator
 from structpred.testing.estimator_checks import checks
+from structpred.testing.input_checks import numbers
 
 LABELERS = ["sgd", "mira", "perceptron", "oeg", "lbfgs", "owlqn", "pa", "arow"]
 ALGORITHMS = ["l2sgd", "ap", "pa", "arow"]
@@ -156,8 +157,8 @@ def test_a_broken_estimator_is_caught(kind: type, name: str) -> None:
     settings = {"max_iter": 3} if kind is SetsMore else {"max_iter": 60, "trainer": "bcfw"}
     # whatever a check raises, the runner counts it as failed
     with pytest.raises(Exception):  # noqa: B017, PT011
-        check(kind(**settings))
-    check(ChainLabeler(max_iter=60))
+        check(kind(**settings), *numbers())
+    check(ChainLabeler(max_iter=60), *numbers())
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from structpred.core.fixed_scores import FORBIDDEN
-from structpred.data.sentences import AttributedSentences
+from structpred.data.sequences import AttributedSentences
 from structpred.features.arcs import ArcCandidates, ArcFeatures
 from structpred.features.fixed_scores import FixedParts
 from structpred.io.templates.arc_featurizer import ArcFeaturizer

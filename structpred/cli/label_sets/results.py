@@ -139,7 +139,7 @@ def page(model: Model, asked: Asked, about: "About") -> str:
     """A page: certificate, training, scores and a row per label with DATA, pairs and strongest features."""
     from structpred.evaluation.multilabel import cooccurrence
     from structpred.report.contents import Weights
-    from structpred.report.label_sections import OnLabels, label_report
+    from structpred.report.parsing_sections import OnLabels, label_report
 
     found, data = model.top_features(asked.top), None
     if asked.data:

@@ -200,15 +200,17 @@ def _sound_text(path: str, reader: Reader, encoding: str) -> str:
     # the number of columns is that of most lines: the labels may be missing
     format = "columns" if reader.format in COLUMN_FORMATS and reader.n_columns is not None else reader.format
     scan = scan_bytes(raw, name, format)
-    broken, left, n = scan.broken_lines, int(scan.tokens.broken.sum()), len(scan.tokens)
-    if not broken:
+    broken, n = np.flatnonzero(scan.tokens.broken).tolist(), len(scan.tokens)
+    if not (left := len(broken)):
         return "\n".join(lines)
     first = next(scan.problems())
     place = f"{name}:{first.line}: {first.text}"
     if left == n:
         raise DataError(f"{name}: expected at least one sequence without an error, got none; the first error: {place}")
     log.warning("%s: %d of %d sequences with errors left out; first: %s", name, left, n, place)
-    return "\n".join("" if number in broken else line for number, line in enumerate(lines, 1))
+    for number in itertools.chain.from_iterable(map(scan.tokens.of, broken)):
+        lines[number - 1] = ""
+    return "\n".join(lines)
 
 
 def tokens_of(data: Data) -> list[list[str]]:

@@ -23,11 +23,10 @@ from structpred.export.light.weights import (
     PredictorError,
     Rows,
     beside,
-    read_text,
     row_sums,
     run,
 )
-from structpred.io.text import source_name
+from structpred.io.text import read_text, source_name
 from structpred.runtime.ranges import ends_of
 
 #: tokens, and pairs of labels at one position of all sequences, that are worked on together

@@ -17,15 +17,13 @@ from structpred.export.light.weights import (
     Rows,
     beside,
     from_dense,
-    read_bytes,
-    read_text,
     row_sums,
     run,
 )
 from structpred.io.multilabel.arff import arff_format, parse_arff
 from structpred.io.multilabel.data import LibsvmRows
 from structpred.io.multilabel.mulan import feature_columns, features_of
-from structpred.io.text import label_sets, source_name
+from structpred.io.text import decoded, label_sets, read_bytes, source_name
 from structpred.oracles.leaf_sets import best_with_leaf
 from structpred.runtime.ranges import ends_of
 
@@ -43,7 +41,7 @@ def read_examples(path: str, labels: Sequence[str], n_features: int, zero_based:
     raw, name = read_bytes(path), source_name(path)
     if raw.startswith(b"PK\x03\x04"):
         return parse_npz(raw, name, n_features)
-    text = read_text(path, raw)
+    text = decoded(raw, name)
     if (format := arff_format(path, text)) is not None:
         table = parse_arff(text, name, ("hierarchical",))
         rows, names = feature_columns(table, features_of(table, () if format == "clus" else labels))

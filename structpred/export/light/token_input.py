@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from structpred.data.arrays_beside import split_dicts
-from structpred.data.coalescing import coalesced
-from structpred.data.tokens import FeatureIndex, hashed, read_blocks
+from structpred.data.ragged import coalesced
+from structpred.data.tokens import FeatureIndex, hashed, read_blocks, split_dicts
 from structpred.export.light.weights import Arrays, Decoder, Ints, PredictorError, Rows, behind_arrays, texts_of
 from structpred.io.crfsuite import parse_crfsuite
 from structpred.io.text import label_lines

@@ -1,7 +1,6 @@
-"""The weights of an exported program, text in and out, and sums of weights in the order in which training takes them."""
+"""The weights of an exported program, its command line, and sums of weights in the order in which training takes them."""
 
 import argparse
-import gzip
 import hashlib
 import io
 import json
@@ -13,9 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from structpred.data.arrays_beside import Part, in_front
+from structpred.data.tokens import Part, in_front
 from structpred.errors import DataError
-from structpred.io.text import source_name
 from structpred.runtime.ranges import ends_of
 
 # An exported program says here who wrote it, and the file beside it that has its weights, with its checksum.
@@ -109,33 +107,6 @@ def from_dense(matrix: Any, n_columns: int, sample: str) -> Rows:
         raise PredictorError(f"{sample}: features must be finite")
     at, columns = np.nonzero(numbers)
     return Rows(ends_of(np.bincount(at, minlength=len(numbers))), columns, numbers[at, columns])
-
-
-def read_bytes(path: str) -> bytes:
-    """The bytes of a file, - for standard input; gzip is unpacked, a byte order mark removed."""
-    try:
-        if path == "-":
-            raw = sys.stdin.buffer.read()
-        else:
-            with open(path, "rb") as stream:
-                raw = stream.read()
-        raw = gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw
-    except (OSError, EOFError) as error:
-        raise PredictorError(f"{source_name(path)}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    return raw.removeprefix(b"\xef\xbb\xbf")
-
-
-def read_text(path: str, given: bytes | None = None) -> str:
-    """The text of a file in UTF-8. given: its bytes, where they were read already."""
-    raw = read_bytes(path) if given is None else given
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        cause = "this is no text file" if b"\0" in raw else "save it as UTF-8"
-        raise PredictorError(
-            f"{source_name(path)}:{line}: expected UTF-8 text, got the byte 0x{raw[error.start]:02x}; {cause}"
-        ) from None
 
 
 def beside(program: str) -> tuple[dict[str, Any], Arrays]:

@@ -277,7 +277,8 @@ class _Rows:
     def _converted(self, number: int, places: Sequence[int], values: list[str]) -> Floats:
         readers, missing = self.readers, list[int]()
         if "?" in values:
-            missing = [j for j, k in enumerate(places) if values[j] == "?" and self._may_miss(self.attributes[k])]
+            asked = [(j, self.attributes[k]) for j, k in enumerate(places) if values[j] == "?"]  # it may be a value of their own
+            missing = [j for j, one in asked if one.kind in ("numeric", "nominal") and "?" not in one.values]
             values = list(values)
             for j in missing:  # something that can be read, for now
                 values[j] = (*self.attributes[places[j]].values, "0")[0]
@@ -292,10 +293,6 @@ class _Rows:
         for k, value in zip(places, values, strict=True):
             self._explain(number, self.attributes[k], value)
         raise AssertionError("a row that cannot be read has a value that cannot be read")
-
-    def _may_miss(self, one: Attribute) -> bool:
-        """Whether `?` is a missing value in this column, and not a value of its own."""
-        return one.kind in ("numeric", "nominal") and "?" not in one.values
 
     def _explain(self, number: int, one: Attribute, value: str) -> None:
         """Raise DataError if this is the bad value of the row."""

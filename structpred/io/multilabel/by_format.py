@@ -14,8 +14,8 @@ from structpred.io import opening
 from structpred.io.multilabel.arff import ARFF_NAMES, arff_format, read_arff
 from structpred.io.multilabel.data import MultiLabelData, csr, read_libsvm_multilabel, read_npz_multilabel
 from structpred.io.multilabel.mulan import feature_columns, features_of, read_clus, read_mulan
-from structpred.io.on_demand import NumberedNames
 from structpred.io.opening import open_bytes
+from structpred.io.string_codes import NumberedNames
 from structpred.io.text import LONGEST_LINE, quoted, read_text, source_name, split_lines, stream_name
 
 

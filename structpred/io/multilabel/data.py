@@ -15,9 +15,8 @@ import numpy.typing as npt
 
 from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import DataError, ParameterError
-from structpred.io.on_demand import NumberedNames
 from structpred.io.opening import Source, check_unpacked, limit_of_unpacking
-from structpred.io.string_codes import StringCodes
+from structpred.io.string_codes import NumberedNames, StringCodes
 from structpred.io.text import quoted, read_text, source_name, split_lines, stream_name
 from structpred.runtime.memory import check_fits
 

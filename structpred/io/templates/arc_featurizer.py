@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.data.arc_templates import ArcTemplate
-from structpred.data.sentences import AttributedSentences, attribute_code
+from structpred.data.sequences import AttributedSentences, attribute_code
 from structpred.errors import DataError
 from structpred.io.treebanks.treebank import Sentence, Treebank
 from structpred.storage.schema import Flag, ListOf, OneOf, Record, Text, as_file_error

@@ -12,8 +12,7 @@ from structpred.data.sequences import PackedSequences
 from structpred.errors import DataError, ParameterError
 from structpred.io.columns import ColumnCorpus
 from structpred.io.templates import coded
-from structpred.io.templates.coded import Block, CodedTemplates, CorpusReading, largest_padding
-from structpred.io.templates.derived import derived_columns
+from structpred.io.templates.coded import Block, CodedTemplates, CorpusReading, derived_columns, largest_padding
 from structpred.io.templates.templates import TEMPLATES, Template, from_file, resource_texts, with_resources
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Array, Field, Record, Whole, as_file_error, maybe

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structpred.data.hashing import FeatureHasher
 from structpred.data.sequences import PackedSequences
+from structpred.data.vocabulary import FeatureHasher
 from structpred.io.columns import ColumnCorpus
 from structpred.io.templates.coded import CorpusReading, largest_padding
 from structpred.io.templates.featurizer import checked_corpus

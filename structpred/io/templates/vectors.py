@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structpred.data.arrays_beside import Part
+from structpred.data.tokens import Part
 from structpred.errors import DataError, ParameterError
 from structpred.io.columns import ColumnCorpus
 from structpred.io.templates.coded import CorpusReading

@@ -18,7 +18,7 @@ from structpred.errors import DataError, ParameterError
 from structpred.io import crfsuite, ocr
 from structpred.io.columns import BOUNDARY, COLUMN_FORMATS, MOST_COLUMNS, Row, field_count
 from structpred.io.jsonl import each_object
-from structpred.io.on_demand import SlicedList
+from structpred.io.string_codes import SlicedList
 from structpred.io.text import ENCODING_HINT, PathLike, check_lines, check_mean, quoted, read_bytes, source_name
 from structpred.io.validation.rows import BLANK, COLUMNS, ENCODING, GOOD, LINKS, LabelCodes, Lines, Rows, broken_links, word_ends
 from structpred.runtime.ranges import ends_of
@@ -109,11 +109,6 @@ class Scan:
     bare: bool = False
     characters: Mapping[str, Sequence[int]] = field(default_factory=dict)
     blank: Sequence[int] = ()
-
-    @property
-    def broken_lines(self) -> set[int]:
-        """The lines of all sentences that have a problem."""
-        return set(itertools.chain.from_iterable(map(self.tokens.of, np.flatnonzero(self.tokens.broken).tolist())))
 
 
 def scan_file(

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 
-from structpred.data.hashing import FeatureHasher
 from structpred.data.ragged import Ragged
 from structpred.data.sequences import PackedSequences
-from structpred.data.vocabulary import FeatureDictionary
+from structpred.data.vocabulary import FeatureDictionary, FeatureHasher
 from structpred.errors import DataError, ParameterError, StructpredWarning
 from structpred.features.rows import csr_of
 from structpred.models.chain.token_arrays import TokenArrays, array_keys

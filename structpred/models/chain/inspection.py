@@ -12,9 +12,8 @@ from structpred.core.types import Integers
 from structpred.data.sequences import PackedSequences
 from structpred.errors import DataError, ParameterError
 from structpred.models.chain.constraints import fixed_scores, rules_inside
-from structpred.models.chain.decoding import chain_kbest
+from structpred.models.chain.decoding import chain_kbest, table_width
 from structpred.models.chain.inputs import INTERCEPT, Input, RowInput, holds, n_columns, n_transitions
-from structpred.models.chain.problem import table_width
 from structpred.models.chain.targets import LabelEncoder, as_label_lists
 from structpred.models.explanations import (
     Contribution,

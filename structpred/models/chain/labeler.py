@@ -15,12 +15,10 @@ from structpred.data.tag_schemes import TABLE
 from structpred.errors import DataError, ParameterError
 from structpred.features.fixed_scores import FixedScores
 from structpred.models.base import StructuredEstimator, checked_sample_weight
-from structpred.models.bundles import CLASSES, COMMON, common, pack_run, restore_weights, restored
+from structpred.models.bundles import CLASSES, COMMON, restore_weights, restored
 from structpred.models.chain.constraints import RULES, ChainConstraints, fixed_scores, rules_inside
-from structpred.models.chain.decoding import decode_chains
+from structpred.models.chain.decoding import ChainScores, decode_chains, n_weights, table_width
 from structpred.models.chain.inputs import INPUT, INPUTS, Input, NumericInput, RowInput, around_empty, choose_input, n_columns
-from structpred.models.chain.phrases import ChainScores
-from structpred.models.chain.problem import n_weights, table_width
 from structpred.models.chain.targets import LabelEncoder, as_label_lists, comparable, token_accuracy, where_known
 from structpred.models.settings import about_dev, dev_parts
 from structpred.models.signs import NameTable
@@ -146,10 +144,9 @@ class ChainLabeler(StructuredEstimator, ChainScores):
     })  # fmt: skip
 
     def _contents(self) -> Bundle:
-        part, found = self.input_.to_bundle(), Bundle(common(self))
+        part, found = self.input_.to_bundle(), super()._contents()
         found.header["input"] = {"kind": self.input_.kind, "header": part.header}
         found.add("input", part)
-        found.arrays |= pack_run(self)
         return found
 
     @classmethod

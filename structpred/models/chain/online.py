@@ -18,6 +18,7 @@ from structpred.models.chain.sharding import labelled
 from structpred.models.chain.targets import LabelEncoder, about_labels, encoder_of, partial_labels
 from structpred.models.own_components import check_own, components_of
 from structpred.models.settings import resolve_loss, resolve_regulariser
+from structpred.runtime.settings import checked_whole
 from structpred.task.task import Task
 from structpred.trainers.names import require
 from structpred.trainers.problem import Trainer
@@ -96,8 +97,7 @@ def fit_stream(
     if labeler.warm_start:
         raise ParameterError("warm_start is for fit; fit_stream continues from a checkpoint: give checkpoint=... and resume=True")
     for name, value in (("n_passes", n_passes), ("batch_size", batch_size)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-            raise ParameterError(f"{name} must be a whole number >= 1, got {value!r}")
+        checked_whole(value, name)
     if labeler.patience is not None and dev is None:
         raise ParameterError("patience needs held-out data: give dev=(X, y) to fit_stream")
     encoder = encoder_of(classes, labeler.coding)

@@ -22,9 +22,9 @@ from structpred.io.templates.featurizer import CountedTemplates, TemplateFeaturi
 from structpred.io.templates.templates import Template, load_templates
 from structpred.models.base import as_floats, checked_sample_weight
 from structpred.models.chain.constraints import check_gold, fixed_scores, rules_inside
+from structpred.models.chain.decoding import chain_problem
 from structpred.models.chain.inputs import Input, NumericInput, RowInput, TokenInput, choose_input, refuse_transitions
 from structpred.models.chain.inspection import chain_names
-from structpred.models.chain.problem import chain_problem
 from structpred.models.chain.targets import (
     LabelEncoder,
     PartialLabels,

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from structpred.data.arrays_beside import Part, in_front, split_dicts
 from structpred.data.sequences import PackedSequences
+from structpred.data.tokens import Part, in_front, split_dicts
 from structpred.errors import DataError
 from structpred.models.fields.feature_scale import FeatureScale, Spread
 from structpred.runtime.lazy_names import later

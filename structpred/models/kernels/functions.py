@@ -13,6 +13,7 @@ from structpred.core.types import ArrayLike, Floats
 from structpred.errors import DataError, ParameterError
 from structpred.models.settings import settings_of
 from structpred.runtime.discovery import public_subclasses
+from structpred.runtime.settings import checked_whole
 from structpred.text.suggestions import named
 
 #: a SciPy sparse matrix of float64 in CSR format, a row for each position
@@ -94,8 +95,7 @@ class Polynomial(ProductKernel):
     normalised: bool = False
 
     def __post_init__(self) -> None:
-        if isinstance(self.degree, bool) or not isinstance(self.degree, int | np.integer) or self.degree < 1:
-            raise ParameterError(f"Polynomial: degree must be a whole number >= 1, got {self.degree!r}")
+        checked_whole(self.degree, "Polynomial: degree")
         known = self.gamma is None or (is_number(self.gamma) and self.gamma > 0)
         if not (known and is_number(self.constant) and self.constant >= 0):
             raise ParameterError(f"Polynomial: expected gamma > 0 and constant >= 0, got {self.gamma!r} and {self.constant!r}")

@@ -23,6 +23,7 @@ from structpred.models.kernels.functions import Kernel, Mean, Precomputed, liste
 from structpred.models.signs import Names
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.regularisers.mkl import MKL
+from structpred.runtime.settings import checked_whole
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Field, ListOf, OneOf, Record, Whole, maybe
 from structpred.task.steps import TaskLike
@@ -174,9 +175,7 @@ class KernelChainLabeler(Kernelised, ChainLabeler):
         """The kernels of the groups; ParameterError for settings that make none."""
         if self.combine not in COMBINE:
             raise ParameterError(f"combine: expected 'mkl' or 'average', got {self.combine!r}")
-        m = self.n_components
-        if m is not None and (isinstance(m, bool) or not isinstance(m, int | np.integer) or m < 1):
-            raise ParameterError(f"n_components must be a whole number >= 1, got {m!r}")
+        m = self.n_components if self.n_components is None else checked_whole(self.n_components, "n_components")
         found = [resolve_kernel(self.kernel)] if self.kernels is None else listed_kernels(self.kernels)
         if isinstance(found[0], Precomputed) and (m is not None or self.combine == "average"):
             raise ParameterError(

@@ -15,6 +15,7 @@ from structpred.models.kernels.functions import Kernel, Precomputed, name_of, re
 from structpred.models.linear.classifier import _read_targets
 from structpred.models.sklearn_bridge import NotFittedError, refusals
 from structpred.runtime.memory import check_fits
+from structpred.runtime.settings import checked_whole
 
 #: entries that are held at once besides the result
 _BLOCK = 1 << 22
@@ -164,9 +165,7 @@ class RandomFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Draw the directions. X: (n, d); y is not looked at."""
-        n, gamma = self.n_components, self.gamma
-        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-            raise ParameterError(f"n_components must be a whole number >= 1, got {n!r}")
+        n, gamma = checked_whole(self.n_components, "n_components"), self.gamma
         if gamma is not None and not (isinstance(gamma, int | float | np.number) and np.isfinite(gamma) and gamma > 0):
             raise ParameterError(f"gamma must be a number > 0 or None, got {gamma!r}")
         rows = self._rows(X, reset=True)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
-from structpred.data.sentences import AttributedSentences
+from structpred.data.sequences import AttributedSentences
 from structpred.errors import DataError
 from structpred.features.arcs import ArcCandidates, ArcFeatures
 from structpred.features.fixed_scores import FixedParts

@@ -11,7 +11,7 @@ from structpred.core.result import Certificate, Record
 from structpred.core.types import Integers
 from structpred.core.weights import Vector
 from structpred.data.arc_templates import TAGS_BETWEEN, ArcTemplate, Atom
-from structpred.data.sentences import AttributedSentences
+from structpred.data.sequences import AttributedSentences
 from structpred.errors import DataError, InfeasibleError, ParameterError
 from structpred.features.arcs import ArcFeatures
 from structpred.io.templates.arc_featurizer import ArcFeaturizer

@@ -12,7 +12,7 @@ from structpred.core.result import Result
 from structpred.core.types import AnyArray, ArrayLike, Floats, Integers
 from structpred.core.weights import Vector
 from structpred.data.arc_templates import ArcTemplate
-from structpred.data.sentences import AttributedSentences
+from structpred.data.sequences import AttributedSentences
 from structpred.errors import DataError, InfeasibleError
 from structpred.features.arcs import ArcFeatures
 from structpred.io.templates.arc_featurizer import ArcFeaturizer

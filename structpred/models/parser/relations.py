@@ -9,8 +9,7 @@ import numpy.typing as npt
 
 from structpred.core.types import Integers
 from structpred.data.arc_templates import ArcTemplate, compile_templates
-from structpred.data.sentences import AttributedSentences
-from structpred.data.sequences import PackedSequences
+from structpred.data.sequences import AttributedSentences, PackedSequences
 from structpred.features.arcs import ArcScratch
 from structpred.models.chain.decoding import decode_chains
 from structpred.models.chain.labeler import ChainLabeler

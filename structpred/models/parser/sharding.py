@@ -18,8 +18,7 @@ from structpred.core.result import Result
 from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 from structpred.data.arc_templates import ArcTemplate
-from structpred.data.sentences import AttributedSentences
-from structpred.data.sequences import PackedSequences
+from structpred.data.sequences import AttributedSentences, PackedSequences
 from structpred.errors import DataError, ParameterError
 from structpred.features.arcs import ArcCandidates, ArcFeatures, bits_of, observed_places
 from structpred.io.templates.arc_featurizer import ATTRIBUTES, ArcFeaturizer, attributes_of, read_off
