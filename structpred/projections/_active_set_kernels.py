@@ -116,8 +116,7 @@ def normalise(weights, n):
 def move_row(parts, lengths, source, new_parts, new_lengths, target):
     """Row source becomes row target of another table, or of the same one."""
     new_lengths[target] = lengths[source]
-    for at in range(lengths[source]):
-        new_parts[target, at] = parts[source, at]
+    new_parts[target, : lengths[source]] = parts[source, : lengths[source]]
 
 
 @njit(cache=True, nogil=True)
@@ -213,13 +212,11 @@ def add(parts, lengths, weights, factor, n, vertex, counts, metric, room):
                 column[i] -= factor[at + i] * column[j]
         return False
     at = n * (n + 1) // 2
-    for i in range(n):
-        factor[at + i] = column[i]
+    factor[at : at + n] = column[:n]
     factor[at + n] = np.sqrt(pivot)
     weights[n] = 0.0 if n else 1.0
     lengths[n] = vertex.shape[0]
-    for j in range(vertex.shape[0]):
-        parts[n, j] = vertex[j]
+    parts[n, : vertex.shape[0]] = vertex
     return True
 
 

@@ -172,5 +172,4 @@ def move_slots(old, sources, new, targets, caps, widths, at):
             move_row(parts, lengths, v, moved_parts, moved_lengths, v)
         for v in range(n_spares):
             move_row(parts, lengths, parts.shape[0] // 2 + v, moved_parts, moved_lengths, caps[k] + v)
-        for j in range(n * (n + 1) // 2):
-            moved_factor[j] = factor[j]
+        moved_factor[: n * (n + 1) // 2] = factor[: n * (n + 1) // 2]

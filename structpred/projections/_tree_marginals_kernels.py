@@ -77,8 +77,7 @@ def consistent(tables, nodes, plan, degrees, lam):
                 final[parent, a] = nodes[parent, a] - extra
         known[parent] = True
         known[child] = True
-        for b in range(m):
-            final[child, b] = -np.inf
+        final[child] = -np.inf
         for a in range(m):
             if final[parent, a] == -np.inf:
                 lam[2 * e, a] = -np.inf
@@ -168,8 +167,7 @@ def evaluate(tables, rest, own, plan, degrees, lam, tau, hub, marginals, grad, c
 @njit(cache=True, nogil=True)
 def direction_of(grad, steps, changes, curvatures, shares, kept, newest, out):
     """out = H grad, with the inverse curvature of the pairs that are kept (Nocedal and Wright, algorithm 7.4)."""
-    for j in range(out.shape[0]):
-        out[j] = grad[j]
+    out[:] = grad
     for q in range(kept):
         k = (newest - q) % MEMORY
         shares[k] = dot(steps[k], out) / curvatures[k]
@@ -207,9 +205,7 @@ def solve(tables, rest, own, plan, degrees, lam, tol, max_iter, hub, marginals):
     size = 2 * n_tables * m
     if size == 0:
         return 0.0
-    tau = np.empty(n_tables)
-    for e in range(n_tables):
-        tau[e] = 1e300
+    tau = np.full(n_tables, 1e300)
     counts = np.empty(m)
     grad, new, trial = np.empty(size), np.empty(size), np.empty(size)
     step, shares, curvatures = np.empty(size), np.empty(MEMORY), np.empty(MEMORY)
@@ -353,5 +349,4 @@ def project_trees(points, offsets, sizes, plans, places, warm, tol, max_iter, mu
             if not project_alone(point, degrees, hub):
                 reached[i] = -1.0
             for k in range(n):
-                for a in range(m):
-                    found[k * m + a] = hub[k, a]
+                found[k * m : (k + 1) * m] = hub[k, :m]

@@ -86,8 +86,7 @@ def search(values, loads, totals, least, left, max_nodes, stack, chosen):
                 left[m] -= totals[j]
                 if value > best:
                     best, size = value, depth
-                    for k in range(depth):
-                        chosen[k] = stack[k]
+                    chosen[:depth] = stack[:depth]
                 j += 1
                 continue
         if depth == 0:

@@ -178,8 +178,7 @@ def search(start, task, bounds, threshold, noise, nodes, labels):
     d, value, nodes = next_leaf(start, start, task, bounds, threshold + noise, nodes)
     while d >= start and nodes >= 0:
         threshold = value
-        for i in range(start, labels.shape[0]):
-            labels[i] = trial[i]
+        labels[start:] = trial[start:]
         d, value, nodes = next_leaf(start, d, task, bounds, threshold + noise, nodes)
     return threshold, nodes
 
@@ -252,8 +251,7 @@ def best_output(scores, k, edges, place, max_nodes, labels):
         value = value_of(slots, own, pair, known)
         if value > threshold:
             threshold = value
-            for i in range(n):
-                found[i] = known[i]
+            found[:] = known
     threshold, nodes = search(0, task, free, threshold, noise, nodes, found)
     for i in range(n):
         labels[i] = found[place[i]]
@@ -296,8 +294,7 @@ def best_within(scores, rows, limits, k, edges, place, max_nodes, labels):
     while d >= 0 and nodes >= 0:
         if within(rows, limits, k, edges, place, trial, output):
             threshold = value
-            for i in range(n):
-                labels[i] = output[i]
+            labels[:] = output
         d, value, nodes = next_leaf(0, d, task, bounds, threshold + noise, nodes)
     if nodes < 0:
         return CUT_SHORT, rest[0]

@@ -47,8 +47,7 @@ def first_guess(scores, costs, offsets, k, edges, first, other, edge, labels):
         if h > LOWEST and h + offsets[0] > 0.0 and (h + offsets[0]) * g > best:
             best = (h + offsets[0]) * g
             guess = (h + offsets[0]) / g
-            for i in range(n):
-                labels[i] = trial[i]
+            labels[:] = trial
         lam = guess if guess > 0.0 and start >= 4 else 6.0 * lam
         if start >= 5 and guess < 0.0:
             break
@@ -67,8 +66,7 @@ def search_product(task, free, own_g, pair_g, offsets, lam, phi, noise, nodes, l
         h = constant + value - lam * g
         if h > 0.0 and h * g > phi:
             phi = h * g
-            for i in range(len(labels)):
-                labels[i] = trial[i]
+            labels[:] = trial
             threshold = 2.0 * np.sqrt(lam * phi) - constant
             if not lam / SPREAD < h / g < lam * SPREAD:
                 return ANEW, phi, h / g, nodes

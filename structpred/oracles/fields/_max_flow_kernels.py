@@ -63,8 +63,7 @@ def push(head, twin, cap, excess, eps, s, u, path, depth):
 def block(first, head, twin, cap, excess, eps, level, at, path):
     """Push along paths of growing level until none is left."""
     n = len(level)
-    for u in range(n):
-        at[u] = first[u]
+    at[:n] = first[:n]
     for s in range(n):
         u = s
         depth = 0

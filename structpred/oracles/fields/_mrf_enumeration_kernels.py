@@ -312,13 +312,6 @@ def across(table, plan, node, state, first, last, mu):
 
 
 @njit(cache=True, nogil=True)
-def share_out(table, total):
-    """Divide by the total."""
-    for y in range(table.shape[0]):
-        table[y] /= total
-
-
-@njit(cache=True, nogil=True)
 def part_marginals(values, top, plan, mu):
     """mu (zeros at first) = the expected part counts; values: all scores, top: the largest of them. Returns log Z."""
     n_high, n_middle, n_low = sizes(plan)
@@ -330,8 +323,7 @@ def part_marginals(values, top, plan, mu):
     sums = np.empty(n_middle + n_low)
     digits = np.zeros(plan[2], np.int64)
     for y in range(n_high):
-        for j in range(sums.shape[0]):
-            sums[j] = 0.0
+        sums[:] = 0.0
         for m in range(n_middle):
             for c in range(n_low):
                 share = math.exp(values[y * rest + m * n_low + c] - top)
@@ -348,9 +340,8 @@ def part_marginals(values, top, plan, mu):
     total = 0.0
     for y in range(n_high):
         total += high[y]
-    share_out(high, total)
-    share_out(low, total)
-    share_out(cross.reshape(-1), total)
+    for table in (high, low, cross.reshape(-1)):
+        table /= total
     within(high, plan, 0, plan[2], mu)
     within(low, plan, plan[2], plan[0], mu)
     middle = plan[2] + plan[3]

@@ -191,8 +191,7 @@ def trws(scores, k, edges, first, other, edge, twin, n_iter, tol, labels):
         value = score_of(theta, n, k, edges, trial)
         if value > best:
             best = value
-            for i in range(n):
-                labels[i] = trial[i]
+            labels[:] = trial
         sweep(theta, tables, n, k, first, other, edge, twin, gamma, message, belief, False)
         bound = min(bound, sweep(theta, tables, n, k, first, other, edge, twin, gamma, message, belief, True))
         done += 1

@@ -38,9 +38,8 @@ UNCLEAR = -1
 @njit(cache=True, nogil=True)
 def number_heads(tree, n, marks):
     """Fill BEGIN and COUNT: b descends from a iff BEGIN[a] <= BEGIN[b] < BEGIN[a] + COUNT[a]. PATH and PLACE are overwritten."""
-    for u in range(n + 1):
-        marks[COUNT, u] = 1
-        marks[PLACE, u] = 0  # children not done yet
+    marks[COUNT, : n + 1] = 1
+    marks[PLACE, : n + 1] = 0  # children not done yet
     for m in range(n):
         marks[PLACE, tree[m]] += 1
     done = 0
@@ -196,8 +195,7 @@ def second_best(scores, n, single_root, tree, fixed, banned, tolerance, allowed,
     room: of tree_room(n).
     """
     width = n + 1
-    for i in range(n * width):
-        allowed[i] = scores[i]
+    allowed[:] = scores
     for m in range(n):
         if fixed[m]:
             for u in range(width):

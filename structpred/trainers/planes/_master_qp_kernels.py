@@ -102,8 +102,7 @@ def products_by_columns(idx, val, bounds, starts, rows, entries, first, last, gr
     product looks only at the planes that share a feature.
     """
     for k in range(first, last):
-        for p in range(k + 1):
-            gram[k, p] = 0.0
+        gram[k, : k + 1] = 0.0
         for j in range(bounds[k], bounds[k + 1]):
             for at in range(starts[idx[j]], starts[idx[j] + 1]):
                 if rows[at] > k:
