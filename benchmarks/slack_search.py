@@ -35,19 +35,19 @@ class Design(NamedTuple):
 
 def designs() -> list[Design]:
     """All designs; the yardsticks are the incremental GLOP searches."""
+    from structpred.oracles import mrf_lp
     from structpred.oracles.branch_and_bound import BranchAndBoundMRF
     from structpred.oracles.cp_sat import CpSatMRF
     from structpred.oracles.mrf_enumeration import EnumerationMRF
     from structpred.oracles.mrf_lp import RelaxedMRF
     from structpred.oracles.qpbo import QPBO
-    from structpred.oracles.solvers import _linear_programs
 
     class Rebuilt(RelaxedMRF):
         """A new model for each question."""
 
         def argmax_relaxed(self, scores: Any, shape: Any) -> Any:
             """Nothing is kept."""
-            _linear_programs._kept.models.clear()
+            mrf_lp._kept.models.clear()
             return super().argmax_relaxed(scores, shape)
 
     return [

@@ -8,10 +8,10 @@ import pytest
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.errors import ConvergenceError, DataError, DependencyError, ParameterError
+from structpred.oracles import arborescence
 from structpred.oracles.arborescence import ArborescenceOracle
 from structpred.oracles.enumerated import EnumeratedOracle
 from structpred.oracles.solvers._ortools import check_ortools
-from structpred.oracles.trees import _constrained_trees
 from structpred.oracles.trees._trees import arcs_of
 
 SINGLE = pytest.mark.parametrize("single_root", [True, False], ids=["single root", "several roots"])
@@ -66,8 +66,8 @@ def test_best_of_all_trees(single_root: bool, kind: str) -> None:
 def test_the_solver_finds_the_same(single_root: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where branch and bound may look at one set only, CP-SAT ends the search with a tree as good, or none."""
     used = []
-    finish = _constrained_trees._finish
-    monkeypatch.setattr(_constrained_trees, "_finish", lambda *args: used.append(1) or finish(*args))
+    finish = arborescence._finish
+    monkeypatch.setattr(arborescence, "_finish", lambda *args: used.append(1) or finish(*args))
     rng, plain = np.random.default_rng(3), ArborescenceOracle(single_root)
     hasty = ArborescenceOracle(single_root, max_cells=1)
     trees = {n: EnumeratedOracle.of(plain).table((n,)).counts.toarray() for n in (3, 4, 5)}

@@ -12,6 +12,7 @@ from scipy.optimize import linprog
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Shape
 from structpred.errors import ConvergenceError, DataError, DependencyError, InfeasibleError, ParameterError
+from structpred.oracles import mrf_lp as programs
 from structpred.oracles.enumerated import EnumeratedOracle
 from structpred.oracles.fields._local_polytope import (
     allowed_labels,
@@ -23,7 +24,6 @@ from structpred.oracles.fields._local_polytope import (
 )
 from structpred.oracles.mrf import PairwiseOracle, graph_of, graph_shape
 from structpred.oracles.mrf_lp import RelaxedMRF
-from structpred.oracles.solvers import _linear_programs as programs
 from structpred.oracles.solvers._ortools import check_ortools
 
 COMPLETE = graph_shape(6, 2, [(i, j) for i in range(6) for j in range(i + 1, 6)])
