@@ -77,7 +77,8 @@ def consistent(tables, nodes, plan, degrees, lam):
                 final[parent, a] = nodes[parent, a] - extra
         known[parent] = True
         known[child] = True
-        final[child] = -np.inf
+        for b in range(m):
+            final[child, b] = -np.inf
         for a in range(m):
             if final[parent, a] == -np.inf:
                 lam[2 * e, a] = -np.inf
@@ -167,7 +168,8 @@ def evaluate(tables, rest, own, plan, degrees, lam, tau, hub, marginals, grad, c
 @njit(cache=True, nogil=True)
 def direction_of(grad, steps, changes, curvatures, shares, kept, newest, out):
     """out = H grad, with the inverse curvature of the pairs that are kept (Nocedal and Wright, algorithm 7.4)."""
-    out[:] = grad
+    for j in range(out.shape[0]):
+        out[j] = grad[j]
     for q in range(kept):
         k = (newest - q) % MEMORY
         shares[k] = dot(steps[k], out) / curvatures[k]
@@ -349,4 +351,5 @@ def project_trees(points, offsets, sizes, plans, places, warm, tol, max_iter, mu
             if not project_alone(point, degrees, hub):
                 reached[i] = -1.0
             for k in range(n):
-                found[k * m : (k + 1) * m] = hub[k, :m]
+                for a in range(m):
+                    found[k * m + a] = hub[k, a]

@@ -151,13 +151,16 @@ def bound_cell(theta, A, b, allowed, single_root, cutoff, lowest, penalty, pool,
             bound = min(bound, lagrangian)
             if bound <= cutoff or bound < lowest or lagrangian <= sigma + 1e-11 * (1.0 + abs(sigma)):
                 break
-        column[:n_rows] = values[k, 1 : 1 + n_rows]
+        for j in range(n_rows):
+            column[j] = values[k, 1 + j]
         column[n_rows] = 1.0
         row = enter(inverse, costs, basis, share, column, values[k, 0], k)
         if row < 0:
             break
-        trees[row] = pool[k]
-    arcs[:] = 0.0
+        for m in range(n):
+            trees[row, m] = pool[k, m]
+    for i in range(len(arcs)):
+        arcs[i] = 0.0
     for i in range(size):
         if basis[i] >= 0:
             for m in range(n):

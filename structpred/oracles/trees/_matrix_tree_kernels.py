@@ -213,7 +213,10 @@ def plain_leave(n, x, top, free, lo, mid, hi, first):
     The walk is in rows top.. and goes, with q for those that left, to rows free... Returns the log of the product of all d.
     """
     for i in range(hi - lo):
-        x[free + i, lo:hi] = x[top + i, lo:hi]
+        source = x[top + i, lo:hi]
+        target = x[free + i, lo:hi]
+        for j in range(len(target)):
+            target[j] = source[j]
         x[free + i, n] = x[top + i, n]
     log_d = 0.0
     for step in range(hi - mid if first else mid - lo):
@@ -291,8 +294,9 @@ def plain_finish(n, single_root, x, mu):
 def wide_leave(n, x, e, top, free, lo, mid, hi, first):
     """As plain_leave; returns the sum of the logarithms of the x of all d, and of their exponents."""
     for i in range(hi - lo):
-        x[free + i, lo:hi] = x[top + i, lo:hi]
-        e[free + i, lo:hi] = e[top + i, lo:hi]
+        for j in range(lo, hi):
+            x[free + i, j] = x[top + i, j]
+            e[free + i, j] = e[top + i, j]
         x[free + i, n] = x[top + i, n]
         e[free + i, n] = e[top + i, n]
     log_d = 0.0
