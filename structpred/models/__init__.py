@@ -11,12 +11,13 @@ if TYPE_CHECKING:
     from structpred.models.fields.multilabel import HierarchicalMultiLabel, MultiLabelMRF
     from structpred.models.files import load
     from structpred.models.kernels.labeler import GaussianProcessLabeler, KernelChainLabeler
-    from structpred.models.latent import LatentSVM, RobustSVM
+    from structpred.models.latent import LatentSVM
     from structpred.models.linear.classifier import LinearClassifier, LinearOrdinal
-    from structpred.models.linear.estimator import LinearRegressor
+    from structpred.models.linear.regressor import LinearRegressor
     from structpred.models.linear.similarities import RandomFeatures, SimilarityFeatures
     from structpred.models.parser.parser import DependencyParser
     from structpred.models.pipeline import ParsingPipeline
+    from structpred.models.robust import RobustSVM
     from structpred.models.segments import SegmentLabeler
     from structpred.models.semi_supervised import SemiSupervisedSVM
     from structpred.models.structured import StructuredPredictor

@@ -1,7 +1,6 @@
-"""The generic estimator: any oracle, any feature map, any trainer; and how well outputs of any structure agree with the truth."""
+"""The generic estimator: any oracle, any feature map, any trainer."""
 
 import os
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
@@ -9,121 +8,21 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.costs import Cost, TaskCosts
+from structpred.core.costs import Cost
 from structpred.core.oracle import Labels, Oracle
 from structpred.core.requirements import require
 from structpred.core.weights import Vector
-from structpred.errors import DataError, OracleError, ParameterError
 from structpred.models.base import StructuredEstimator
 from structpred.models.bundles import COMMON, restore_weights, restored
 from structpred.models.chain.decoding import checked_k
 from structpred.models.explanations import Explanation, WeightInspection, explain_parts, top_weights
+from structpred.models.output_scores import OutputScores, Scoring, checked_scoring
 from structpred.models.part_inputs import PartInput, PartSharding, Shaped, as_labels, split_instances
 from structpred.models.settings import about_dev, dev_parts, resolve_loss
 from structpred.models.signs import NameTable
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Field, Record, Text, Whole, maybe
 from structpred.task.inference import Inference
-
-#: a name, None for the default, or a function of the true and the predicted labels
-Scoring = str | Callable[[Sequence[Labels], Sequence[Labels]], float] | None
-SCORINGS = ("labels", "parts", "exact", "loss")
-
-
-def checked_scoring(scoring: Any) -> Scoring:
-    """The setting as it is; ParameterError where it is neither a known name nor a function."""
-    if scoring is None or callable(scoring) or scoring in SCORINGS:
-        known: Scoring = scoring
-        return known
-    raise ParameterError(
-        f"scoring: expected one of {', '.join(SCORINGS)}, None, or a function of true and predicted labels, got {scoring!r}"
-    )
-
-
-class OutputScores:
-    """Scores of predictions for one data set, whose true outputs are looked at once.
-
-    None: 1 - (sum of the losses) / (sum of the sizes of the true outputs), the size being the number of positions where the
-    oracle has a label grid, else the number of parts. With the Hamming loss that is the share of labels, or of true parts, that
-    are right. "labels": the share of labels that are right, for outputs as long as the truth. "parts": F1 of predicted parts.
-    "exact": the share of outputs that are right in all parts. "loss": minus the mean loss.
-
-    Raises DataError, naming the sample, for true labels that are not an output, LossError for a loss that breaks its rules.
-    """
-
-    def __init__(self, oracle: Oracle, loss: Cost, scoring: Scoring, labels: Sequence[Labels], shapes: Sequence[Any]) -> None:
-        self._oracle, self._scoring, self._labels, self._shapes = oracle, checked_scoring(scoring), list(labels), list(shapes)
-        if len(self._labels) != len(self._shapes):
-            raise DataError(f"X has {len(self._shapes)} samples but y has {len(self._labels)}")
-        if not self._labels:
-            raise DataError("no samples: expected at least one sample to score")
-        if scoring == "labels" or callable(scoring):
-            return
-        self._parts = [self._true_parts(i) for i in range(len(self._labels))]
-        if scoring in (None, "loss"):
-            n_parts = [oracle.n_parts(shape) for shape in self._shapes]
-            self._costs = TaskCosts(loss, oracle, self._labels, self._shapes, self._parts, n_parts, None)
-
-    def _true_parts(self, i: int) -> npt.NDArray[np.int64]:
-        shape = self._shapes[i]
-        try:
-            parts = np.asarray(self._oracle.parts(self._labels[i], shape), dtype=np.int64)
-            fits = not parts.size or (parts.min() >= 0 and parts.max() < self._oracle.n_parts(shape))
-        except Exception as error:
-            raise DataError(f"sample {i}: the true labels do not fit the shape {shape}: {error}") from error
-        if not fits:
-            raise DataError(f"sample {i}: the true labels have parts that the shape {shape} does not have; is one out of range?")
-        return parts
-
-    def __call__(self, found: Sequence[Labels]) -> float:
-        """The score of the outputs found, one per sample."""
-        if callable(self._scoring):
-            score: Any = self._scoring(self._labels, found)
-            try:
-                return float(score)
-            except (TypeError, ValueError) as error:
-                raise ParameterError(f"scoring: expected the function to return a number, got {score!r}") from error
-        if self._scoring == "labels":
-            return self._share_of_labels(found)
-        parts = [self._found_parts(i, labels) for i, labels in enumerate(found)]
-        if self._scoring == "exact":
-            same = [np.array_equal(np.sort(a), np.sort(b)) for a, b in zip(self._parts, parts, strict=True)]
-            return float(np.mean(same))
-        if self._scoring == "parts":
-            both = sum((Counter(a.tolist()) & Counter(b.tolist())).total() for a, b in zip(self._parts, parts, strict=True))
-            total = sum(len(a) + len(b) for a, b in zip(self._parts, parts, strict=True))
-            return 2.0 * both / total if total else 1.0
-        loss = sum(self._loss(i, at) for i, at in enumerate(parts))
-        if self._scoring == "loss":
-            return -loss / len(parts)
-        grid: Any = getattr(self._oracle, "label_grid", None)
-        sizes = map(len, self._parts) if grid is None else (int(grid(shape)[0]) for shape in self._shapes)
-        return 1.0 - loss / max(sum(sizes), 1)
-
-    def _found_parts(self, i: int, labels: Labels) -> npt.NDArray[np.int64]:
-        try:
-            return np.asarray(self._oracle.parts(labels, self._shapes[i]), dtype=np.int64)
-        except Exception as error:
-            raise OracleError(
-                f"sample {i}: {type(self._oracle).__name__}.parts refuses what its argmax returned: {error}; "
-                "run check_oracle on it"
-            ) from error
-
-    def _loss(self, i: int, parts: npt.NDArray[np.int64]) -> float:
-        constant, costs = self._costs.of(i)
-        return max(constant + float(costs[parts].sum()), 0.0)
-
-    def _share_of_labels(self, found: Sequence[Labels]) -> float:
-        right = total = 0
-        for i, (truth, labels) in enumerate(zip(self._labels, found, strict=True)):
-            if truth.shape != labels.shape:
-                raise DataError(
-                    f"sample {i}: y has {truth.size} labels and the output {labels.size}, which cannot be compared one by one; "
-                    'use scoring="parts", "exact", "loss" or None'
-                )
-            right += int((truth == labels).sum())
-            total += len(labels)
-        return right / max(total, 1)
 
 
 def _name_of(scoring: Any) -> str | None:

@@ -9,7 +9,7 @@ from subset_cases import Subsets, planted
 from structpred.core.costs import PartCosts
 from structpred.errors import DataError, ParameterError
 from structpred.models import StructuredPredictor
-from structpred.models.structured import OutputScores
+from structpred.models.output_scores import OutputScores
 from structpred.objectives.part_losses import Hamming
 from structpred.oracles.assignment import AssignmentOracle
 from structpred.oracles.chain import ChainOracle

@@ -30,8 +30,9 @@ from structpred.models.bundles import (
     settings_record,
     unpack_weights,
 )
-from structpred.models.decision.adam import Adam, Truth, surrogate_of
+from structpred.models.decision.adam import Adam, Truth
 from structpred.models.decision.inputs import Design, read
+from structpred.models.decision.surrogates import surrogate_of
 from structpred.models.nothing_learnt import warned
 from structpred.models.own_components import check_own, components_of_scores, marked
 from structpred.models.settings import checked_oracle, resolve_trainer, settings_of, settings_restored
