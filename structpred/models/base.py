@@ -229,8 +229,7 @@ class StructuredEstimator(Estimator, ABC):
 
         names: what the weights of the task are called; None: those of its groups.
         """
-        n_total = float(task.sample_weight.sum())
-        lam = 1.0 / (checked_C(self.C) * n_total)
+        lam = 1.0 / (checked_C(self.C) * (n_total := float(task.sample_weight.sum())))
         self._default = self._default_for(task)
         trainer, surrogate = for_task(task, *self._trainer_and_surrogate())
         settings = self._run_settings(dev)
