@@ -351,7 +351,7 @@ def test_bad_data_are_named_and_change_nothing(name: str) -> None:
     ({"C": 0.0}, "C must be a positive number"),
     ({"trainer": "newton"}, "trainer: expected one of"),
     ({"surrogate": "hing"}, "surrogate: expected one of"),
-    ({"loss": "f1"}, "loss: expected one of"),
+    ({"loss": "f2"}, "loss: expected one of"),
     ({"patience": 2}, "patience needs held-out data"),
 ])  # fmt: skip
 def test_bad_settings_are_named(settings: Any, message: str) -> None:
