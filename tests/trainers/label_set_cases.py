@@ -31,7 +31,7 @@ def field(kind: str) -> LabelField:
         return LabelField(3, list("abcde"), joined, 1.0, label_oracle(17 if kind == "tree" else 5, joined))
     require = {"paths": "path", "nodes": "node", "trees": "trees"}.get(kind)
     model = HierarchicalMultiLabel(label_weights=COSTS, tables=kind == "tables", scale=None)
-    scan = LabelScan(3, list(FOREST.names), None, None, (FOREST, {} if require is None else {require: (0, "")}))
+    scan = LabelScan(3, list(FOREST.names), None, (None, None), (FOREST, {} if require is None else {require: (0, "")}))
     found = HierarchySharding().plan(model, [scan], None).field
     assert isinstance(found, LabelField)
     return found
