@@ -7,7 +7,7 @@ paths or those found on any graph with tables.
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ from structpred.core.oracle import Oracle, Shape
 from structpred.core.types import Floats, Integers
 from structpred.errors import DataError
 from structpred.features.graphs import GraphFeatures
-from structpred.fused.near_points import ROOM, WIDE, leap
+from structpred.fused.near_points import leap
 from structpred.oracles.fields._label_forest import PathEnds, forest_of
 from structpred.oracles.label_paths import LabelPaths
 from structpred.oracles.mrf import links_of
@@ -95,17 +95,13 @@ class Aims:
         """What the kernels take beside the rows."""
         return self.truth, self.costs, self.upper
 
-    def matrix(self, n_features: int) -> Any:
-        """The rows as a sparse matrix."""
+    def table(self, marginals: Floats, n_features: int) -> Floats:
+        """sum_i upper_i x_i (truth_i - marginals_i)'."""
         from scipy import sparse
 
         indptr, indices, values, _ = self.rows
-        return sparse.csr_array((values, indices, indptr), shape=(len(self.upper), n_features))
-
-    def table(self, marginals: Floats, n_features: int) -> Floats:
-        """sum_i upper_i x_i (truth_i - marginals_i)'."""
-        found = self.matrix(n_features).T @ ((self.truth - marginals) * self.upper[:, None])
-        return np.ascontiguousarray(found, dtype=np.float64)
+        matrix = sparse.csr_array((values, indices, indptr), shape=(len(self.upper), n_features))
+        return np.ascontiguousarray(matrix.T @ ((self.truth - marginals) * self.upper[:, None]), dtype=np.float64)
 
     def losses(self, marginals: Floats) -> Floats:
         """The mean loss of each block."""
@@ -140,17 +136,6 @@ class Blocks:
         gaps, out = np.zeros((2, len(self.aims.upper)))
         self.sweep(point, np.arange(len(out)), gaps, out, 0)
         return out
-
-    @cached_property
-    def held(self) -> tuple[Floats, Floats]:
-        """The rows, and their Gram matrix where they are wide; empty where that is too much."""
-        (n, n_labels), d = self.aims.truth.shape, self.features.nodes.n_columns
-        rows, gram = np.empty((0, 0)), np.empty((0, 0))
-        if max(n * d, n * n if d > WIDE else d * d * n_labels) <= ROOM:
-            matrix = self.aims.matrix(d)
-            rows = matrix.toarray().astype(np.float64)
-            gram = matrix @ rows.T.copy() if d > WIDE else gram
-        return rows, gram
 
     def leap(self, point: MarginalPoint, reach: float) -> bool:
         """Over all blocks."""
@@ -193,10 +178,6 @@ class ClosedBlocks(Blocks):
         """The flat weights: off and on are opposite, edges have none."""
         return flat_weights(self.features, point.table[:, self.place], np.empty(0))
 
-    def means(self, point: MarginalPoint) -> tuple[Floats, Floats]:
-        """The marginals of labels, and no edges."""
-        return point.nodes, point.pairs
-
     def summed(self, point: MarginalPoint) -> tuple[MarginalPoint, Floats]:
         """The table is summed up anew."""
         return point._replace(table=self.aims.table(point.nodes, len(point.table))), self.aims.losses(point.nodes)
@@ -234,7 +215,7 @@ class ListedBlocks(Blocks):
                 every = enumeration_plan(shape)
         self.search = plan, every, fixed
         self.work = self._work(n_labels, self.size * (n_labels + 8 * len(self.ends)) + (2**n_labels if len(every) else 0))
-        _, self.truths = self.means(self.start())
+        _, self.truths = self._means(self.start())
 
     def sets(self, point: MarginalPoint) -> tuple[Any, ...]:
         """The edges, the outputs, the runs of these; the labels of each path, and the paths through each label."""
@@ -252,8 +233,7 @@ class ListedBlocks(Blocks):
         listed = np.repeat(truth[:, :, None], self.size, axis=2) if paths is None else paths[None]
         return self._point(masses, len(self.ends), listed)
 
-    def means(self, point: MarginalPoint) -> tuple[Floats, Floats]:
-        """The marginals of labels, and the sums of those of edges."""
+    def _means(self, point: MarginalPoint) -> tuple[Floats, Floats]:
         labels, pairs = np.zeros(self.aims.truth.shape), np.zeros((len(self.ends), 4))
         self.kernels().means_of(self.sets(point), point.nodes, self.aims.upper, labels, pairs)
         return labels, pairs
@@ -265,7 +245,7 @@ class ListedBlocks(Blocks):
 
     def summed(self, point: MarginalPoint) -> tuple[MarginalPoint, Floats]:
         """Both tables are summed up anew."""
-        labels, pairs = self.means(point)
+        labels, pairs = self._means(point)
         table = self.aims.table(labels, len(point.table))
         return point._replace(table=table, pairs=self.truths - pairs), self.aims.losses(labels)
 

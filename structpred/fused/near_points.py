@@ -11,15 +11,10 @@ import numpy as np
 
 from structpred.core.products import dot
 from structpred.core.types import Floats
-from structpred.runtime.lazy_names import later
 from structpred.task.fast.marginal_blocks import MarginalPoint
 
-solver = later("structpred.fused._label_system_kernels")
-#: from so many features on, the systems of labels are over rows; how many numbers these, and the systems, may take up
-WIDE, ROOM = 600, 2**26
-#: Newton steps, and steps of conjugate gradients in each; what share of the error ends either; by what a search lowers the slope;
-#: shortest step
-NEWTON, GRADIENTS, SHARE, FLAT, SHORT = 30, 60, 0.1, 0.3, 1e-3
+#: Newton steps, and steps of conjugate gradients in each; what share of the error ends either; shortest step
+NEWTON, GRADIENTS, SHARE, SHORT = 10, 25, 0.1, 1e-3
 
 
 def leap(blocks: Any, point: MarginalPoint, reach: float) -> bool:
@@ -30,7 +25,6 @@ def leap(blocks: Any, point: MarginalPoint, reach: float) -> bool:
     aims, kernels, sets, shape = blocks.aims, blocks.kernels(), blocks.sets(point), point.table.shape
     curvature = 2.0 * aims.upper * aims.rows[3]
     taus = np.where(curvature > 0.0, reach / np.maximum(curvature, 1e-300), 0.0)
-    weights, (x_rows, gram) = taus * aims.upper, blocks.held
     free, still = aims.goals[:2], (aims.truth, np.zeros_like(aims.costs))
     slopes, changes = np.empty_like(aims.costs), np.empty_like(aims.costs)
     nodes, marks = np.empty_like(point.nodes), np.empty((len(taus), point.nodes.shape[1] + 1), np.int32)
@@ -49,31 +43,18 @@ def leap(blocks: Any, point: MarginalPoint, reach: float) -> bool:
         kernels.nearest_points(sets, taus, slopes + step * changes, views(w)[1], point.nodes, nodes, marks)
         return w - weights_of(nodes)[0]
 
-    def conditioned(systems: list[Any], rest: Floats) -> Floats:  # as if labels, and edges, had nothing to do with each other
-        columns = views(rest)[0].T.copy()
-        for column, system in zip(columns, systems, strict=False):  # there are none where rows are not held
-            solver().solve_label(x_rows, gram, *system, column)
-        edges = rest[point.table.size :] / (1.0 + 0.5 * dot(weights, (marks[:, 0] > 0).astype(np.float64)))
-        return np.concatenate((columns.T.ravel(), edges))
-
     def solved(error: Floats) -> Floats:
-        means, systems = blocks.means(point._replace(nodes=nodes))[0], []
-        for moves in ((means > 0.0) & (means < 1.0) & (weights > 0.0)[:, None]).T if len(x_rows) else ():
-            found = np.flatnonzero(moves)
-            found = found[: 0 if len(gram) and len(found) ** 2 * shape[1] > ROOM else None]
-            systems.append((found, solver().factor(x_rows, gram, 2.0 * weights, found)))
-        x, rest, first = np.zeros_like(error), -error, inner(error, error)
-        way = conditioned(systems, rest)
-        size = inner(rest, way)
+        x, rest, way, first = np.zeros_like(error), -error, -error, inner(error, error)
+        size = first
         for _ in range(GRADIENTS):
             image = way.copy()
-            kernels.follow(aims.rows, still, sets, weights, marks, *views(way), *views(image))
+            kernels.follow(aims.rows, still, sets, taus * aims.upper, marks, *views(way), *views(image))
             step = size / inner(way, image)
             x, rest = x + step * way, rest - step * image
-            if inner(rest, rest) <= SHARE**2 * first:
+            size, before = inner(rest, rest), size
+            if size <= SHARE**2 * first:
                 break
-            size, before = inner(rest, ahead := conditioned(systems, rest)), size
-            way = ahead + size / before * way
+            way = rest + size / before * way
         return x
 
     w, losses = weights_of(point.nodes)
@@ -84,10 +65,8 @@ def leap(blocks: Any, point: MarginalPoint, reach: float) -> bool:
         way, step = solved(error), 1.0
         kernels.slopes_at(aims.rows, still, np.ascontiguousarray(views(way)[0]), changes)
         first, error = inner(error, way), error_at(w + way, 1.0)
-        low, high, below, above = 0.0, np.inf, first, 0.0
-        while abs(last := inner(error, way)) > -FLAT * first and step > SHORT:  # the slope of a convex function
-            low, below, high, above = (step, last, high, above) if last < 0.0 else (low, below, step, last)
-            step = low + (high - low) * min(max(below / (below - above), 0.1), 0.9) if high < np.inf else 2.0 * step
+        while (last := inner(error, way)) > -0.5 * first and step > SHORT:  # the convex dual of it rises there
+            step *= max(0.1, first / (first - last))
             error = error_at(w + step * way, step)
         w, done = w + step * way, done + 1
         slopes += step * changes
