@@ -9,7 +9,6 @@ from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.scores import check_listed, checked_batch, checked_scores, checked_sizes, checked_table
 from structpred.core.types import ArrayLike, Floats, Integers
 from structpred.errors import InfeasibleError
-from structpred.oracles.decisions._by_shape import marginals_of_one
 from structpred.projections.active_set import nearest_mixture
 from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits
@@ -79,13 +78,17 @@ class SemiMarkovOracle(Oracle):
         n = _kernels().segment_parts(labels, ends, checked_table(shapes, *_NAMES), places, out)
         return out[:n], places
 
-    marginals = marginals_of_one
-
-    def marginals_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Floats, Floats]:
-        """log Z of each instance and all expected part counts, in one compiled call, in logarithms throughout.
+    def marginals(self, scores: Scores, shape: Shape) -> tuple[float, Floats]:
+        """log Z, and the expected part counts, in logarithms throughout; stable for scores of any size.
 
         Raises InfeasibleError if forbidden parts leave no segmentation.
         """
+        given, _ = self._given(scores, shape)
+        log_zs, mu = self.marginals_batch(given, np.array([0, len(given)]), [shape])
+        return float(log_zs[0]), mu
+
+    def marginals_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Floats, Floats]:
+        """log Z of each instance and all expected part counts, in one compiled call."""
         sizes = checked_table(shapes, *_NAMES)
         scores, offsets = checked_batch(scores, offsets, [self.n_parts(shape) for shape in shapes])
         rows, columns = int(sizes[:, 0].max(initial=0)) + 1, int(sizes[:, 1].max(initial=1))

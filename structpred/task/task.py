@@ -81,13 +81,15 @@ class Task:
         self.labels = [np.ascontiguousarray(y, dtype=np.int64) for y in labels]
         self.parts = true_parts(self.oracle, self.labels, self.shapes, self.inference.sizes)
         check_outputs(self.oracle, self.labels, self.shapes, self.parts, self.infer)
-        sizes = self.inference.sizes.tolist()
-        self._costs = TaskCosts(self.loss, self.oracle, self.labels, self.shapes, self.parts, sizes, self.token_weights)
+        self._costs = self._asked_costs(self.inference.sizes.tolist())
         self._make_steps()
         probed = PROBED if own_code(self.oracle) else 0
         for i in range(len(self)):
             if i < probed or self._costs.may_be_negative(i):
                 self._probe(i)
+
+    def _asked_costs(self, sizes: list[int]) -> TaskCosts:
+        return TaskCosts(self.loss, self.oracle, self.labels, self.shapes, self.parts, sizes, self.token_weights)
 
     def _sibling(self) -> "Task":
         """Another task with the same attributes, for now."""
