@@ -13,12 +13,11 @@ from structpred.core.types import Floats
 from structpred.experiments.pdm_data import Partition, partition
 from structpred.experiments.pdm_runs import C1, C2, TASKS, Plan, semi_supervised, wrong
 from structpred.nonconvex.annealing import Annealing
-from structpred.nonconvex.block_bound import block_bound
-from structpred.nonconvex.branch_and_bound import BranchAndBound
+from structpred.nonconvex.branch_and_bound import BranchAndBound, block_bound
 from structpred.nonconvex.path_annealing import PathAnnealing
 from structpred.nonconvex.pdm_rounds import PDMRounds
 from structpred.nonconvex.problem import SemiSupervisedProblem
-from structpred.nonconvex.segment import along
+from structpred.nonconvex.regions import along
 from structpred.nonconvex.staged import StagedSearch
 
 #: degrees of Figure 2: each run begins as that before it; its sets with their sigma^2, that of most partitions in Tables 2 and 3

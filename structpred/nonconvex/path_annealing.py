@@ -8,8 +8,8 @@ import numpy as np
 from structpred.core.types import Floats, Integers
 from structpred.errors import ParameterError
 from structpred.nonconvex.problem import FeatureProblem
+from structpred.nonconvex.regions import along
 from structpred.nonconvex.search import Search, Solution, Solver
-from structpred.nonconvex.segment import along
 
 #: how far beyond a change of a label the path goes on; the share of the rest that it steps where the offset is not unique
 _BEYOND, _STEP = 1e-6, 0.01

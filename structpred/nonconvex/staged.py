@@ -7,8 +7,7 @@ import numpy as np
 
 from structpred.core.types import Floats
 from structpred.errors import ParameterError
-from structpred.nonconvex.block_bound import block_bound
-from structpred.nonconvex.branch_and_bound import whole_tree
+from structpred.nonconvex.branch_and_bound import block_bound, whole_tree
 from structpred.nonconvex.gradient import GradientDescent
 from structpred.nonconvex.pdm import PDM, probe
 from structpred.nonconvex.problem import FeatureProblem, SemiSupervisedProblem

@@ -72,7 +72,7 @@ class RowTask:
 
     def margins(self, w: Floats) -> Floats:
         """<w, a_i> of every row; of signed rows y_i <w, x_i>."""
-        from structpred.rows._linear_kernels import row_dots
+        from structpred.rows._scalar_kernels import row_dots
 
         out = np.empty(len(self))
         row_dots(self.indptr, self.indices, self.values, np.ascontiguousarray(w, dtype=np.float64), out)
@@ -80,7 +80,7 @@ class RowTask:
 
     def combined(self, shares: Floats) -> Floats:
         """sum_i shares_i a_i: the adjoint of `margins`."""
-        from structpred.rows._linear_kernels import add_rows
+        from structpred.rows._scalar_kernels import add_rows
 
         out = np.zeros(self.dim)
         add_rows(self.indptr, self.indices, self.values, checked_shares(shares, len(self)), out)
@@ -95,7 +95,7 @@ class RowTask:
 
     @cached_property
     def _squared_norms(self) -> Floats:
-        from structpred.rows._linear_kernels import row_squares
+        from structpred.rows._scalar_kernels import row_squares
 
         out = np.empty(len(self))
         row_squares(self.indptr, self.values, out)
@@ -176,7 +176,7 @@ class LinearTask(RowTask):
 
     def terms(self, w: Vector, rows: ArrayLike, shares: ArrayLike | None = None, *, loss_weight: float = 1.0) -> Terms:
         """The steps of these rows summed up, weighed by `shares` (ones if not given), in one pass over the rows."""
-        from structpred.rows._linear_kernels import hinge_terms
+        from structpred.rows._scalar_kernels import hinge_terms
 
         at = checked_rows(rows, len(self))
         weights, difference, violations = checked_shares(shares, len(at)), np.zeros(self.dim), np.empty(len(at))

@@ -1,25 +1,98 @@
 """The search problem of one instance of a core Task: h and g are affine in the part counts mu, so a query is an oracle call."""
 
-from typing import Any
+from collections.abc import Mapping
+from itertools import islice
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
+import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.group_scales import Scale
-from structpred.core.oracle import Labels, capabilities
-from structpred.core.own_code import asked, own_code
+from structpred.core.oracle import Labels, Shape, capabilities
+from structpred.core.own_code import asked, blamed, own_code
 from structpred.core.packing import checked_labels
 from structpred.core.requirements import require
 from structpred.core.sparse import SparseVector
 from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.errors import OracleError
-from structpred.slack.listing import listings
 from structpred.slack.problem import NEEDS, Candidate, Levels, SlackProblem
 from structpred.task.score_consistency import checked_product, kernels
 from structpred.task.steps import running_sum
 from structpred.task.task import PROBED, Task
 from structpred.task.task_checks import TOLERANCE, checked_bound
+
+#: the most outputs of one shape
+MAX_OUTPUTS = 4096
+#: the most labels and parts, in all outputs of all shapes of a task together
+MAX_ENTRIES = 1 << 22
+
+
+class Listing(NamedTuple):
+    """All outputs of one shape. counts: CSR (n_outputs, n_parts), mu(y) in its rows. flat: the labels of all, cut at offsets."""
+
+    counts: Any
+    flat: Labels
+    offsets: npt.NDArray[np.int64]
+
+    def labels(self, k: int) -> Labels:
+        """Output number k."""
+        return self.flat[self.offsets[k] : self.offsets[k + 1]].copy()
+
+
+_LISTINGS: WeakKeyDictionary[Task, Mapping[Shape, Listing]] = WeakKeyDictionary()
+
+
+def listings(task: Task) -> Mapping[Shape, Listing]:
+    """The listings of a task, made at the first call. What is listed depends on the task alone, not on what is asked first.
+
+    `enumerate` may build all outputs before it returns the first: it is asked for shapes with no more parts than the largest of
+    the oracle's example_shapes.
+
+    Raises OracleError where `enumerate` fails, or gives what `parts` refuses.
+    """
+    if task not in _LISTINGS:
+        _LISTINGS[task] = _list_shapes(task) if "enumerate" in capabilities(task.oracle) else {}
+    return _LISTINGS[task]
+
+
+def _list_shapes(task: Task) -> dict[Shape, Listing]:
+    from scipy import sparse
+
+    oracle = task.oracle
+    largest = max((oracle.n_parts(shape) for shape in oracle.example_shapes()), default=0)
+    first: dict[Shape, int] = {}
+    for i, shape in enumerate(task.shapes):
+        first.setdefault(shape, i)
+    found: dict[Shape, Listing] = {}
+    left = MAX_ENTRIES
+    for shape, i in first.items():
+        outputs = _outputs(task, i) if oracle.n_parts(shape) <= largest else None
+        if outputs is None:
+            continue
+        parts = [task.parts_found(i, y) for y in outputs]
+        ends, indptr = (np.cumsum([0, *map(len, rows)], dtype=np.int64) for rows in (outputs, parts))
+        indices = np.concatenate([*parts, np.empty(0, np.int64)])
+        counts = sparse.csr_array((np.ones(len(indices)), indices, indptr), shape=(len(parts), task.features.n_parts(i)))
+        flat = np.concatenate([*outputs, np.empty(0, np.int64)])
+        left -= len(flat) + int(counts.nnz)
+        if left < 0:
+            break
+        found[shape] = Listing(counts, flat, ends)
+    return found
+
+
+def _outputs(task: Task, i: int) -> list[Labels] | None:
+    """The outputs of sample i's shape; None if there are more than MAX_OUTPUTS."""
+    oracle: Any = task.oracle
+    try:
+        outputs = [np.array(y) for y in islice(oracle.enumerate(task.shapes[i]), MAX_OUTPUTS + 1)]
+    except Exception as error:
+        raise blamed(error, i, oracle, "enumerate") from error
+    return None if len(outputs) > MAX_OUTPUTS else [checked_labels(y, oracle) for y in outputs]
+
 
 #: what a problem offers -> the oracle methods that give it, for outputs and for points of a relaxation
 _GIVEN_BY = {
@@ -56,7 +129,7 @@ class TaskProblem(SlackProblem):
     | plain(lam) | argmax(theta + lam ell), or argmax_bound; relaxed: argmax_relaxed |
     | constrained | argmax_constrained_bound with two rows, or argmax_constrained; relaxed: argmax_relaxed_constrained |
     | levels | argmax_per_loss, where all costs are whole numbers |
-    | slack_argmax | argmax_product, or a look at all outputs of a shape that has few (slack/listing.py) |
+    | slack_argmax | argmax_product, or a look at all outputs of a shape that has few (slack/task_problem.py) |
     | kbest | kbest, where argmax is exact |
 
     An oracle with argmax_per_loss alone still serves `constrained`, by choosing among the best outputs of each loss: an output

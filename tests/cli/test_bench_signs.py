@@ -21,8 +21,7 @@ from structpred.experiments.sign_applications import (
     few_samples,
     split,
 )
-from structpred.experiments.sign_convergence import COVERTYPE, Convergence, Curve, Point, like_covertype
-from structpred.experiments.signs import SignFigures, Signs
+from structpred.experiments.signs import COVERTYPE, Convergence, Curve, Point, SignFigures, Signs, like_covertype
 from structpred.models import LinearClassifier
 from structpred.report.solvers import sign_figures
 

@@ -5,8 +5,7 @@ import pytest
 from moons import best_of_all, problem
 
 from structpred.errors import ParameterError
-from structpred.nonconvex.block_bound import block_bound
-from structpred.nonconvex.branch_and_bound import BranchAndBound
+from structpred.nonconvex.branch_and_bound import BranchAndBound, block_bound
 from structpred.nonconvex.pdm import PDM
 from structpred.nonconvex.ramp import RampLossProblem
 from structpred.nonconvex.staged import StagedSearch

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from moons import problem
 
-from structpred.nonconvex.segment import along
+from structpred.nonconvex.regions import along
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])

@@ -9,8 +9,7 @@ from scipy.special import logsumexp
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Shape
 from structpred.errors import DataError, InfeasibleError, ParameterError
-from structpred.oracles.elimination import EliminationMRF
-from structpred.oracles.fields._elimination_plan import plan_of
+from structpred.oracles.elimination import EliminationMRF, plan_of
 from structpred.oracles.mrf import graph_of, graph_shape
 from structpred.oracles.tree_mrf import TreeMRF
 

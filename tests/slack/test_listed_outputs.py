@@ -14,11 +14,10 @@ from structpred.objectives.part_losses import Hamming
 from structpred.oracles.assignment import AssignmentOracle
 from structpred.oracles.projective import ProjectiveOracle
 from structpred.oracles.semimarkov import SemiMarkovOracle
-from structpred.slack import listing
-from structpred.slack.listing import listings
+from structpred.slack import task_problem
 from structpred.slack.search import search
 from structpred.slack.surrogate import SlackRescaling
-from structpred.slack.task_problem import TaskProblem
+from structpred.slack.task_problem import TaskProblem, listings
 from structpred.task.task import Task
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.loop import RunSettings, train
@@ -54,7 +53,7 @@ def test_small_shapes_are_listed_once_and_large_ones_never() -> None:
 
 def test_what_is_listed_does_not_depend_on_what_is_asked_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where not all shapes fit, those of the first samples are listed, so that a resumed run searches as the first one did."""
-    monkeypatch.setattr(listing, "MAX_ENTRIES", 100)
+    monkeypatch.setattr(task_problem, "MAX_ENTRIES", 100)
     shapes = [(2,), (3,), (4,)]
     for first in range(3):
         oracle = AssignmentOracle()
@@ -66,7 +65,7 @@ def test_what_is_listed_does_not_depend_on_what_is_asked_first(monkeypatch: pyte
 
 def test_too_many_outputs_are_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A shape with more outputs than the limit is searched in another way."""
-    monkeypatch.setattr(listing, "MAX_OUTPUTS", 23)
+    monkeypatch.setattr(task_problem, "MAX_OUTPUTS", 23)
     assert search(TaskProblem(parts_task(0, AssignmentOracle(), (4,)), np.zeros(4), 0)).method == "hull"
     assert search(TaskProblem(parts_task(0, AssignmentOracle(), (3,)), np.zeros(4), 0)).method == "direct"
 

@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""Compiled bucket elimination: all tables lie in one array, laid out as _elimination_plan.Plan says.
+"""Compiled bucket elimination: all tables lie in one array, laid out as the Plan of oracles/elimination.py says.
 
 A bucket's entries are looked at in rows: the first axes are tabulated together (how far each factor's entry lies from the row's
 first one), the others are counted through. Factors that do not change along a row, or from row to row, are added up once.

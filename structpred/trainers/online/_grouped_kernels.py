@@ -4,6 +4,9 @@
 What goes together comes as one tuple: groups (group k is ends[k]:ends[k+1]; factors s; squares |v_k|^2; masses A of the average),
 lists (touched coordinates: group k has counts[k] of them from starts[k] on, with room up to starts[k+1]; a count beyond the room
 means that there are too many to list).
+
+Steps in kernel form: a coefficient changes, and a row of a Gram matrix is added to the values of a function. place: (where the
+values of the kernel begin, how far in front of them the coefficients are, n positions); indices of a step are those of values.
 """
 
 import numpy as np
@@ -82,3 +85,72 @@ def count_squares(v, ends, squares):
         for j in range(ends[k], ends[k + 1]):
             total += np.float64(v[j]) * np.float64(v[j])
         squares[k] = total
+
+
+@njit(cache=True, nogil=True)
+def add_dense(v, u, mass, place, gram, idx, val, coef):
+    """theta += coef * (idx, val). Returns (by how much |v|^2 grows, |(idx, val)|^2)."""
+    first, back, n = place
+    grown = 0.0
+    own = 0.0
+    step = np.empty(1, v.dtype)
+    for e in range(idx.shape[0]):
+        label = (idx[e] - first) // n
+        t = (idx[e] - first) % n
+        similar = gram[t]
+        own += square_of(idx, val, e, first, n, similar)
+        step[0] = coef * val[e]
+        c = step[0]
+        row = v[first + label * n : first + (label + 1) * n]
+        grown += 2.0 * c * np.float64(row[t]) + np.float64(c) * c * similar[t]
+        v[idx[e] - back] += c
+        for s in range(n):
+            row[s] += c * similar[s]
+        if u.shape[0] > 0:
+            u[idx[e] - back] += mass * c
+            for s in range(n):
+                u[first + label * n + s] += mass * (c * similar[s])
+    return grown, own
+
+
+@njit(cache=True, nogil=True)
+def square_of(idx, val, e, first, n, similar):
+    """What pair e adds to the squared norm of a step, beside the pairs before it."""
+    label = (idx[e] - first) // n
+    total = val[e] * val[e] * similar[(idx[e] - first) % n]
+    for b in range(e):
+        if (idx[b] - first) // n == label:
+            total += 2.0 * val[e] * val[b] * similar[(idx[b] - first) % n]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def add_sparse(v, u, mass, place, gram, idx, val, coef):
+    """As `add_dense`, for a CSR matrix (indptr, indices, data) with sorted indices."""
+    first, back, n = place
+    indptr, indices, data = gram
+    grown = 0.0
+    own = 0.0
+    step = np.empty(1, v.dtype)
+    full = np.zeros(n, data.dtype)
+    for e in range(idx.shape[0]):
+        t = (idx[e] - first) % n
+        at = first + (idx[e] - first) // n * n
+        here = slice(indptr[t], indptr[t + 1])
+        near = indices[here]
+        similar = data[here]
+        for p in range(near.shape[0]):
+            full[near[p]] = similar[p]
+        own += square_of(idx, val, e, first, n, full)
+        step[0] = coef * val[e]
+        c = step[0]
+        grown += 2.0 * c * np.float64(v[at + t]) + np.float64(c) * c * full[t]
+        v[idx[e] - back] += c
+        for p in range(near.shape[0]):
+            v[at + near[p]] += c * similar[p]
+            full[near[p]] = 0.0
+        if u.shape[0] > 0:
+            u[idx[e] - back] += mass * c
+            for p in range(near.shape[0]):
+                u[at + near[p]] += mass * (c * similar[p])
+    return grown, own

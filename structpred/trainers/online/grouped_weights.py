@@ -148,9 +148,6 @@ class GroupedWeights(NamedTuple):
         return self.touched, self.starts, self.counts
 
 
-_function_kernels = later("structpred.trainers.blocks._function_kernels")
-
-
 class FunctionWeights(NamedTuple):
     """theta_k = s_k v_k, where v_k are the coefficients and the values of functions: a wrong label costs a row of each kernel.
 
@@ -167,7 +164,7 @@ class FunctionWeights(NamedTuple):
 
     def add(self, delta: SparseVector, coef: float) -> float:
         """theta += coef * delta, the joint features of outputs; returns |delta|^2."""
-        own, space, kernels = self.grouped, self.space, _function_kernels()
+        own, space, kernels = self.grouped, self.space, _kernels()
         back = space.n_labels * space.n
         cuts = np.searchsorted(delta.indices, space.groups[: len(space.grams) + 1]).tolist()
         total = 0.0

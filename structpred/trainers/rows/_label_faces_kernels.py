@@ -4,7 +4,7 @@
 import numpy as np
 
 from structpred.rows._column_kernels import cost_of
-from structpred.rows._linear_kernels import row_dot
+from structpred.rows._scalar_kernels import row_dot
 from structpred.runtime.jit import njit
 
 #: a system is solved with its diagonal larger by this share: a direction without curvature then leads to a bound

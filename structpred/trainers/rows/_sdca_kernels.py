@@ -3,8 +3,7 @@
 
 import numpy as np
 
-from structpred.rows._linear_kernels import row_dot
-from structpred.rows._scalar_kernels import dual_step, logit
+from structpred.rows._scalar_kernels import dual_step, logit, row_dot
 from structpred.runtime.jit import njit
 
 # what `counts` holds, and what `limits` holds

@@ -36,7 +36,6 @@ from structpred.trainers.problem import Problem
 from structpred.trainers.states import Values
 
 _kernels = later("structpred.trainers.rows._label_ascent_kernels")
-_column_kernels = later("structpred.trainers.rows._column_ascent_kernels")
 
 #: non-zeros that one compiled call may read: a tenth of a second, so that Ctrl-C is heard
 CALL = 20_000_000
@@ -252,7 +251,7 @@ class ColumnAscent(OverLabels, MappedAscent):
 
     def ascend(self, state: ColumnState, seed: np.uint64, budget: int) -> int:
         """One compiled call."""
-        found: int = _column_kernels().ascend_columns(
+        found: int = _kernels().ascend_columns(
             self.rows, self.truths, self.costs, self.loss.points, self.loss.k, self.steep, self.upper, self.table,
             state.w.reshape(-1, self.shape[1]), state.points, state.active, state.counts, state.limits, seed, budget,
         )  # fmt: skip
@@ -272,9 +271,7 @@ class ColumnAscent(OverLabels, MappedAscent):
         """u, and sum_i p_i/lam (-phi*_i)."""
         u = np.zeros(self.problem.task.dim)
         table: Any = u.reshape(-1, self.shape[1])
-        return u, float(
-            _column_kernels().add_columns(self.rows, self.truths, self.costs, self.loss.points, self.upper, points, table)
-        )
+        return u, float(_kernels().add_columns(self.rows, self.truths, self.costs, self.loss.points, self.upper, points, table))
 
 
 def label_loss(problem: Problem) -> tuple[MulticlassLoss, Floats]:

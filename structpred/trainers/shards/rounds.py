@@ -48,10 +48,10 @@ class IndexMap(NamedTuple):
 
     def add_to(self, out: AnyArray, change: AnyArray) -> None:
         """out += change, a vector of the shard, at its places in `out`, a vector of the whole."""
-        from structpred.trainers.shards import _round_kernels
+        from structpred.core import _sparse_kernels
 
         own = len(self.rows) * self.width
-        _round_kernels.add_rows(self._table(out), self.rows, change[:own].reshape(-1, self.width))
+        _sparse_kernels.add_rows(self._table(out), self.rows, change[:own].reshape(-1, self.width))
         out[self.dim - self.tail :] += change[own:]
 
     def cut(self, start: int, stop: int) -> tuple[slice, "IndexMap"]:
