@@ -9,14 +9,17 @@ from typing import Any, ClassVar
 
 from structpred.experiments.experiment import PRINTED, Claim, Experiment, Wanted, data_file
 from structpred.experiments.slack_comparisons import (
+    Convergence,
     ScoreRow,
     SearchRow,
     compare_searches,
+    converge,
+    convergence_claims,
+    convergence_lines,
     most_frequent_labels,
     multilabel_task,
     score_surrogate,
 )
-from structpred.experiments.slack_convergence import Convergence, converge, convergence_claims, convergence_lines
 from structpred.io.multilabel.data import MultiLabelData
 from structpred.io.multilabel.mulan import read_clus, read_mulan
 from structpred.models.fields.multilabel import HierarchicalMultiLabel, MultiLabelMRF

@@ -1,7 +1,7 @@
 """Support vector machines for data of which most have no label: the labels are learnt together with the classifier."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Self
 
@@ -9,15 +9,79 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.result import History
+from structpred.core.types import Flags, Floats, Integers
 from structpred.errors import DataError, ParameterError, StructpredWarning
 from structpred.models.base import checked_C, seed_of
 from structpred.models.bundles import CLASS
 from structpred.models.kernel_machine import LEVELS, KernelMachine, machine_header
-from structpred.nonconvex.held_out import worse
-from structpred.nonconvex.search import Solution, Solver, resolve_solver
-from structpred.nonconvex.shares import over_shares
+from structpred.nonconvex.problem import SemiSupervisedProblem
+from structpred.nonconvex.search import Search, Solution, Solver, resolve_solver
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Field, ListOf, Number, Plain
+
+#: how many numbers of positives are solved for from scratch; the most inner problems for each of the others
+_SOLVED, _BETWEEN = 9, 100
+
+
+def over_shares(problem: SemiSupervisedProblem, solver: Solver, seed: int, least: int, most: int) -> dict[int, Solution]:
+    """The solution for each number of positives from `least` to `most`.
+
+    At nine numbers at most, even apart, by the solver; between these by alternating steps from the labels of both neighbours,
+    one label more or less, of which the better count: their labels are local solutions, their bounds those of no labels at all.
+    """
+    solved = np.unique(np.linspace(least, most, min(_SOLVED, most - least + 1)).round().astype(int)).tolist()
+    found = {k: solver.solve(problem.with_positives(k), seed) for k in solved}
+    for step, order in ((1, range(least + 1, most)), (-1, range(most - 1, least, -1))):
+        for k in order:
+            if k not in solved:
+                here = problem.with_positives(k)
+                search = Search(here, _BETWEEN)
+                start = here.best_vertex(here.gradient(found[k - step].inner))
+                search.offer(*search.climb(start, found[k - step].inner), "share")
+                found[k] = min([search.solution(), *([found[k]] if k in found else [])], key=lambda one: one.objective)
+    return dict(sorted(found.items()))
+
+
+#: folds; and how rare a lead of the labelled points alone must be by chance
+_FOLDS, _RARE = 5, 0.05
+
+
+def left_out(problem: SemiSupervisedProblem, p: Floats, folds: Integers) -> tuple[Floats, Floats]:
+    """(n,), twice: h at the labelled points of classifiers without their fold, with the labels p of the others and with none.
+
+    folds: (n,) the fold of each labelled point, -1 elsewhere. Two inner problems for each fold. The labels p were found with all
+    labelled points, which favours the first.
+    """
+    nothing, found = np.zeros(problem.u), np.zeros((2, problem.n))
+    for k, weights in enumerate(((p, 1.0 - p), (nothing, nothing))):
+        for fold in range(int(folds.max()) + 1):
+            out = folds == fold
+            upper, lower = (np.where(out, 0.0, side) for side in problem.boxes(*weights))
+            found[k, out] = problem.solve_boxes(upper, lower).h[out]
+    return found[0], found[1]
+
+
+def worse(problems: Sequence[SemiSupervisedProblem], ps: Sequence[Floats], codes: Integers) -> tuple[int, int] | None:
+    """(wrong with the labels p, wrong with none) of the labelled points; None unless the first are more than chance allows.
+
+    problems, ps: for each class against the others, or one for two classes. codes: the classes of the labelled points. What one
+    classifier gets right and the other wrong is counted for either, and judged by a sign test.
+    """
+    from scipy.stats import binom
+
+    labelled = np.flatnonzero(problems[0].y != 0)
+    folds = np.full(problems[0].n, -1)
+    for code in np.unique(codes):
+        own = labelled[codes == code]
+        folds[own] = np.arange(len(own)) % _FOLDS
+    both = [left_out(problem, p, folds) for problem, p in zip(problems, ps, strict=True)]
+    wrong: list[Flags] = []
+    for h in (np.array([one[k][labelled] for one in both]) for k in (0, 1)):
+        wrong.append(((h[0] > 0.0) if len(h) == 1 else h.argmax(axis=0)) != codes)
+    lost, won = int((wrong[0] & ~wrong[1]).sum()), int((wrong[1] & ~wrong[0]).sum())
+    is_rare = lost > won and binom.sf(lost - 1, lost + won, 0.5) < _RARE
+    return (int(wrong[0].sum()), int(wrong[1].sum())) if is_rare else None
+
 
 #: what folds of the labelled points say against the labels that were found
 _WORSE = (

@@ -10,7 +10,7 @@ move d changes D / p_i by <g, d> - p_i/(2 lam) (2 |x_i|^2 |d_nodes|^2 + |d_edges
 one table (d, L) holds them. A visit scores the instance once, finds the best output, and makes steps from the same scores: in
 closed sets of a forest for each tree, subtree and label, else from the worst output with mass to the best, of all paths or of
 those that searches found. Passes that lower the gap by little, as where C is large or rows separate, may be followed by a
-proximal Newton step of all blocks (`fused/near_points.py`).
+proximal Newton step of all blocks (`fused/label_sets.py`).
 """
 
 from typing import Annotated, Any, NamedTuple, cast

@@ -14,14 +14,17 @@ from structpred.experiments import slack_comparisons
 from structpred.experiments.experiment import Wanted, data_folder, experiments, plain
 from structpred.experiments.slack import ScoreTable, SearchTable, SlackRescalingTables, Tables
 from structpred.experiments.slack_comparisons import (
+    SEARCHES,
     ScoreRow,
     SearchRow,
     compare_searches,
+    converge,
+    convergence_claims,
+    convergence_lines,
     most_frequent_labels,
     multilabel_task,
     score_surrogate,
 )
-from structpred.experiments.slack_convergence import SEARCHES, converge, convergence_claims, convergence_lines
 from structpred.io.multilabel.data import MultiLabelData
 from structpred.models import HierarchicalMultiLabel, MultiLabelMRF
 from structpred.oracles.mrf_enumeration import EnumerationMRF

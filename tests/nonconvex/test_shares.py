@@ -7,9 +7,9 @@ from scipy.stats import beta
 
 from structpred.models import SemiSupervisedSVM
 from structpred.models.kernels.functions import RBF
+from structpred.models.semi_supervised import over_shares
 from structpred.nonconvex.branch_and_bound import BranchAndBound
 from structpred.nonconvex.pdm_rounds import PDMRounds
-from structpred.nonconvex.shares import over_shares
 
 
 def test_each_share_has_its_best_labels() -> None:
