@@ -53,13 +53,13 @@ class Tangent(NamedTuple):
         """
         if not len(self.slope):
             return self
-        from structpred.trainers.planes import _tangent_kernels
+        from structpred.core import _product_kernels
 
-        square, rest, along, length = _tangent_kernels.products(self.slope, w, gradient, strength)
+        square, rest, along, length = _product_kernels.tangent_products(self.slope, w, gradient, strength)
         height = value - 0.5 * strength * square - rest
         rise, bend = height - float(self.height) - along / strength, length / strength
         share = 0.0 if rise <= 0.0 else 1.0 if rise >= bend else rise / bend
-        _tangent_kernels.move(self.slope, w, gradient, strength, share)
+        _product_kernels.move_tangent(self.slope, w, gradient, strength, share)
         return Tangent(self.slope, np.array((1.0 - share) * self.height + share * height))
 
 
