@@ -22,14 +22,14 @@ PATHS = np.array([[1, 1, 0, 0], [1, 0, 1, 0], [0, 0, 0, 1]])[RNG.integers(3, siz
 FREE = np.array([[k >> 3 & 1, k >> 2 & 1, k >> 1 & 1, k & 1] for k in (9, 13, 5, 7, 3, 14, 1, 12, 10, 15, 6, 13)])
 MODELS = {
     "pairs": (lambda: MultiLabelMRF(C=1.0), FREE),
-    "the two strongest pairs, scaled": (lambda: MultiLabelMRF(edges=2, scale="standard"), FREE),
-    "a tree of pairs": (lambda: MultiLabelMRF(edges="tree", scale="maxabs"), FREE),
-    "paths": (lambda: HierarchicalMultiLabel(hierarchy=TREE, label_weights="depth"), PATHS),
+    "the two strongest pairs, scaled": (lambda: MultiLabelMRF(C=1.0, edges=2, scale="standard"), FREE),
+    "a tree of pairs": (lambda: MultiLabelMRF(C=1.0, edges="tree", scale="maxabs"), FREE),
+    "paths": (lambda: HierarchicalMultiLabel(C=1.0, hierarchy=TREE, label_weights="depth"), PATHS),
     "a path in each tree": (
-        lambda: HierarchicalMultiLabel(hierarchy=TREE),
+        lambda: HierarchicalMultiLabel(C=1.0, hierarchy=TREE),
         PATHS | [[0, 0, 0, 1]] * (np.arange(12)[:, None] < 5),
     ),
-    "closed sets": (lambda: HierarchicalMultiLabel(hierarchy=TREE, tables=True), TREE.closed(FREE)),
+    "closed sets": (lambda: HierarchicalMultiLabel(C=1.0, hierarchy=TREE, tables=True), TREE.closed(FREE)),
 }
 
 

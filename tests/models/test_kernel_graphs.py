@@ -1,5 +1,6 @@
 """Promises of kernels under graphs: a linear model of exact columns, predicted by the support, in files and explanations."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from structpred.distributed import Shards, fit
 from structpred.errors import ParameterError
 from structpred.export import export_predictor
 from structpred.models import GraphLabeler, load
+from structpred.models.fields.graph import GraphSharding
 from structpred.models.kernels.functions import RBF
 from structpred.oracles.mrf_enumeration import EnumerationMRF
 
@@ -39,10 +41,17 @@ def similar(A: Any, B: Any) -> np.ndarray:
     return rbf_kernel(A.toarray(), B.toarray(), 0.5)
 
 
-def columns_of(model: GraphLabeler, X: list[Any]) -> np.ndarray:
+def field_of(model: GraphLabeler, X: list[Any], y: list[np.ndarray]) -> Any:
+    """The field that `fit` makes of these data."""
+    sharding = GraphSharding()
+    plan = sharding.plan(model, [sharding.scan(model, X, y)], None)
+    return replace(plan.field, oracle=plan.oracle)
+
+
+def columns_of(field: Any, X: list[Any]) -> np.ndarray:
     """What the rows of all nodes become, without the constant."""
-    rows = model._field.inference(model._field.read(X)).features.nodes  # type: ignore[attr-defined]
-    return sparse.csr_array((rows.values, rows.indices, rows.indptr)).toarray()[:, : model._field.n_columns]
+    rows = field.inference(field.read(X)).features.nodes
+    return sparse.csr_array((rows.values, rows.indices, rows.indptr)).toarray()[:, : field.n_columns]
 
 
 def test_the_columns_are_those_of_the_kernel() -> None:
@@ -51,12 +60,13 @@ def test_the_columns_are_those_of_the_kernel() -> None:
     model = GraphLabeler(kernel="rbf", gamma=0.5, n_components=1 - 1e-9, **QUICK).fit(X, y)
     rows, new = (np.concatenate([x[0] for x in some]) for some in (X, T))
     scaler = StandardScaler().fit(rows)
-    A, B, phi = scaler.transform(rows), scaler.transform(new), columns_of(model, X)
+    field = field_of(model, X, y)
+    A, B, phi = scaler.transform(rows), scaler.transform(new), columns_of(field, X)
     assert model.scale_ == "standard"
     np.testing.assert_allclose(phi @ phi.T, rbf_kernel(A, A, 0.5), atol=1e-4)
-    np.testing.assert_allclose(columns_of(model, T) @ phi.T, rbf_kernel(B, A, 0.5), atol=1e-4)
+    np.testing.assert_allclose(columns_of(field, T) @ phi.T, rbf_kernel(B, A, 0.5), atol=1e-4)
     kept = np.array([X[i][0][v] for i, v in model.support_])
-    np.testing.assert_allclose(model._field.columns.kept.rows.toarray(), scaler.transform(kept), atol=1e-6)
+    np.testing.assert_allclose(field.columns.kept.rows.toarray(), scaler.transform(kept), atol=1e-6)
 
 
 @pytest.mark.parametrize("edge_features", [False, True])
@@ -64,7 +74,7 @@ def test_it_is_the_linear_model_of_the_columns(edge_features: bool) -> None:
     """Objective and predictions are those of columns made outside; rings are told apart better than without a kernel."""
     (X, y), (T, truth) = data(60, edge_features=edge_features), data(60, seed=1, edge_features=edge_features)
     inside = GraphLabeler(kernel="rbf", C=10.0, **QUICK).fit(X, y)
-    sides = [np.split(columns_of(inside, some), len(some)) for some in (X, T)]
+    sides = [np.split(columns_of(field_of(inside, X, y), some), len(some)) for some in (X, T)]
     A, B = ([(rows, *x[1:]) for rows, x in zip(side, some, strict=True)] for side, some in zip(sides, (X, T), strict=True))
     outside = GraphLabeler(C=10.0, **QUICK).fit(A, y)
     assert inside.certificate_.primal == pytest.approx(outside.certificate_.primal, rel=1e-6)
@@ -115,9 +125,9 @@ def test_explanations_speak_of_training_nodes_and_add_up() -> None:
     """The addends are kernel values with support nodes times their weights; their sum is the score of the output."""
     (X, y), (T, _) = data(), data(seed=1)
     model = GraphLabeler(kernel="rbf", C=10.0, oracle=EnumerationMRF(), **QUICK).fit(X, y)
-    support = {f"node {v} of graph {i}" for i, v in model.support_.tolist()}
+    support, field = {f"node {v} of graph {i}" for i, v in model.support_.tolist()}, field_of(model, X, y)
     for x in T[:4]:
-        why, inference = model.explain(x), model._field.inference(model._field.read([x]))
+        why, inference = model.explain(x), field.inference(field.read([x]))
         best = model.oracle_.argmax(theta := inference.scores(model.coef_, 0), inference.shapes[0])
         assert why.score == pytest.approx(theta[model.oracle_.parts(best, inference.shapes[0])].sum(), abs=1e-4)
         assert {c.feature for c in why.contributions if c.kind == "node"} <= support | {"bias"}
@@ -153,9 +163,9 @@ def test_node_features_are_scaled_where_that_is_asked(scale: str, tmp_path: Path
     np.testing.assert_allclose(inside.coef_, outside.coef_, rtol=1e-6, atol=1e-9)
     inside.save(tmp_path / "m.spz")
     assert [p.tolist() for p in load(tmp_path / "m.spz").predict(X)] == [p.tolist() for p in outside.predict(scaled)]
-    sharding = inside._sharding
+    sharding = GraphSharding()
     halves = [sharding.scan(inside, X[part], y[part]) for part in (slice(7), slice(7, None))]
-    for ours, whole in zip(sharding.plan(inside, halves, None).field.scale, inside._field.scale, strict=True):
+    for ours, whole in zip(sharding.plan(inside, halves, None).field.scale, field_of(inside, X, y).scale, strict=True):
         assert whole is None if ours is None else ours == pytest.approx(whole)
 
 

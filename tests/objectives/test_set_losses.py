@@ -10,6 +10,7 @@ from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import ParameterError, StructpredError
 from structpred.evaluation import evaluate_multilabel
 from structpred.models import ChainLabeler, HierarchicalMultiLabel, MultiLabelMRF
+from structpred.models.fields.estimator import LabelSharding
 from structpred.objectives.margin import SetHinge
 from structpred.oracles.tree_mrf import TreeMRF
 
@@ -29,9 +30,8 @@ def by_hand(name: str, true: Any, found: Any) -> float:
 
 
 def task_of(name: str, edges: str, oracle: Any = None) -> Any:
-    """The task of a model with this loss."""
-    model = MultiLabelMRF(edges=EDGES[edges], oracle=oracle, loss=name)
-    sharding = model._sharding
+    """The task of a model with this loss, of features as they are."""
+    model, sharding = MultiLabelMRF(edges=EDGES[edges], oracle=oracle, loss=name, scale=None), LabelSharding()
     data = sharding.read(model, X, Y, whole=True)
     return sharding.built(model, sharding.plan(model, [sharding.scanned(model, data)], None), data)
 
@@ -61,9 +61,8 @@ def test_bounds_meet_the_objective_by_hand(name: str, trainer: str) -> None:
     assert all(row["gap"] >= -1e-9 for row in model.history_ if row.get("gap") is not None)
     plain = task_of(name, "tree")
     w, hinges = model.coef_.astype(np.float64), []
-    model_field = model._field.inference(model._field.read(X))
     for i in range(len(Y)):
-        theta, shape = model_field.scores(w, i), plain.shapes[i]
+        theta, shape = plain.scores(w, i), plain.shapes[i]
         values = [
             theta[plain.oracle.parts(np.array(y), shape)].sum() + by_hand(name, Y[i], np.array(y))
             for y in product((0, 1), repeat=5)
