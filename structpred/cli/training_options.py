@@ -43,9 +43,11 @@ def _listed_trainers(lacks: Sequence[str]) -> str:
 
 def _listed_losses(lacks: Sequence[str]) -> str:
     """The names of all losses."""
+    from structpred.objectives.margin import SET_LOSSES
     from structpred.objectives.names import losses
 
-    return f"What a wrong output costs, which margins are scaled by: {', '.join(losses())}; or a loss of your own."
+    sets = "" if "label_sets" in lacks else f"; of whole sets, C ten times as large: {', '.join(SET_LOSSES)}"
+    return f"What a wrong output costs, which margins are scaled by: {', '.join(losses())}{sets}; or a loss of your own."
 
 
 def _listed_regularisers(lacks: Sequence[str]) -> str:
@@ -279,14 +281,19 @@ def signs_of(path: str | None, encoding: str = "utf-8") -> dict[str, int] | None
 def check_objective(options: TrainingOptions, lacks: Sequence[str]) -> None:
     """Raise ParameterError for unknown names, what the trainer cannot minimise, and under --strict for one without bounds."""
     from structpred.models.settings import resolve_loss, resolve_regulariser, resolve_surrogate, resolve_trainer
+    from structpred.objectives.margin import SET_LOSSES, SetHinge
     from structpred.objectives.regularisers.signed import signed
     from structpred.trainers.names import require_before_data, require_surrogate
 
+    whole = options.loss in SET_LOSSES and "label_sets" not in lacks
+    if whole and options.surrogate not in (None, "margin"):
+        raise ParameterError(f"--loss {options.loss} is for --surrogate margin alone, got {options.surrogate}")
     usual = "oeg" if options.surrogate == "log" else "bcfw"  # None: where another is taken, it fits
     minimiser, minimised = resolve_trainer(trainer_of(options.trainer) or usual)
-    resolve_loss(loss_of(options.loss))
-    if options.surrogate is not None:
-        minimised = resolve_surrogate(options.surrogate)
+    if not whole:
+        resolve_loss(loss_of(options.loss))
+    if (chosen := SetHinge(options.loss) if whole else options.surrogate) is not None:
+        minimised = resolve_surrogate(chosen)
         require_surrogate(minimiser, minimised, lacks)
     try:
         found = resolve_regulariser(regulariser_of(options.regulariser), minimiser)
