@@ -23,7 +23,7 @@ _NAME = "NAME|MODULE:CLASS"
 #: those of models/settings.py that are not for linear models alone
 SURROGATES = ("margin", "slack", "log", "perturbed", "soft_margin", "sparsemap")
 #: what the shared options say, and --max-iter is, if the kind of model says nothing else
-DEFAULTS: dict[str, Any] = {"trainer_shown": "bcfw; --surrogate slack: corrective, log: oeg", "max_iter": 10, "score": "score"}
+DEFAULTS: dict[str, Any] = {"trainer_shown": "bcfw; --surrogate log: oeg, slack: corrective", "max_iter": 10, "score": "score"}
 
 
 def _listed_trainers(lacks: Sequence[str]) -> str:
@@ -240,7 +240,6 @@ def _with_settings(name: str, pairs: Sequence[str]) -> "Trainer":
     import inspect
 
     from structpred.models.settings import make_trainer
-    from structpred.trainers.names import trainers
 
     settings = {}
     for pair in pairs:
@@ -251,9 +250,12 @@ def _with_settings(name: str, pairs: Sequence[str]) -> "Trainer":
             settings[setting] = ast.literal_eval(text)
         except (ValueError, SyntaxError):
             settings[setting] = text
-    if name in trainers() and (extra := settings.keys() - inspect.signature(trainers()[name]).parameters.keys()):
-        known = ", ".join(inspect.signature(trainers()[name]).parameters) or "none"
-        raise ParameterError(f"--trainer: {name} has no setting {min(extra)!r}; it has {known}")
+    known = inspect.signature(type(make_trainer(name, {}))).parameters
+    for key, value in settings.items():
+        if key not in known:
+            raise ParameterError(f"--trainer: {name} has no setting {key!r}; it has {', '.join(known) or 'none'}")
+        if isinstance(known[key].default, bool) and not isinstance(value, bool):
+            raise ParameterError(f"--trainer: {name}: {key} must be True or False, got {value!r}")
     return make_trainer(name, settings)
 
 
@@ -285,14 +287,12 @@ def check_objective(options: TrainingOptions, lacks: Sequence[str]) -> None:
     from structpred.objectives.regularisers.signed import signed
     from structpred.trainers.names import require_before_data, require_surrogate
 
-    whole = options.loss in SET_LOSSES and "label_sets" not in lacks
-    if whole and options.surrogate not in (None, "margin"):
-        raise ParameterError(f"--loss {options.loss} is for --surrogate margin alone, got {options.surrogate}")
+    whole = options.loss in SET_LOSSES and "label_sets" not in lacks  # Python refuses them beside slack and log
     usual = "oeg" if options.surrogate == "log" else "bcfw"  # None: where another is taken, it fits
     minimiser, minimised = resolve_trainer(trainer_of(options.trainer) or usual)
-    if not whole:
-        resolve_loss(loss_of(options.loss))
-    if (chosen := SetHinge(options.loss) if whole else options.surrogate) is not None:
+    resolve_loss("hamming" if whole else loss_of(options.loss))
+    chosen = SetHinge(options.loss) if whole and options.surrogate in (None, "margin") else options.surrogate
+    if chosen is not None:
         minimised = resolve_surrogate(chosen)
         require_surrogate(minimiser, minimised, lacks)
     try:

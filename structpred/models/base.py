@@ -60,7 +60,7 @@ class StructuredEstimator(Estimator, ABC):
     ----------
     trainer : str or Trainer, optional
         A name (`structpred.trainers.names.trainers()` lists them, and `structpred train --help`), or a trainer object such as
-        ``BCFW(gap_sampling=True)``. None: bcfw; with 1/2 |w|^2, not on shards, corrective for "slack" and graphs, oeg for "log".
+        ``BCFW(gap_sampling=True)``. None: bcfw; with 1/2 |w|^2 oeg for "log"; not on shards corrective for "slack", graphs.
     C : float
         The weight of the training loss, > 0: lam = 1 / (C n).
     max_iter : int, optional

@@ -122,7 +122,7 @@ class LabelSets(Room):
         ("--labels", "2"),
     )
     defaults: ClassVar = {
-        "trainer": None, "trainer_shown": "marginal_bcfw where it applies, else bcfw; --surrogate slack: corrective, log: oeg",
+        "trainer": None, "trainer_shown": "marginal_bcfw where it applies; log: oeg; slack, f1, subset: corrective; else bcfw",
         "C": 0.1, "max_iter": 50, "tol": 0.01, "score": "accuracy",
     }  # fmt: skip
 

@@ -33,14 +33,13 @@ class Run(Training[Options]):
 
     def conflicts(self) -> dict[str, bool]:
         """For options that do not go together the message, and whether they were given."""
-        options, m = self.options, self.options.n_components
+        options = self.options
         both = options.edges is not None and options.hierarchy is not None
         return {
             "--bias must be a finite number": not math.isfinite(options.bias),
             "--hierarchy must be a file, not -": options.hierarchy == "-",
             "--gamma is for --kernel": options.gamma != "scale" and options.kernel is None,
-            "--n-components is for --kernel": m != 0.99 and options.kernel is None,
-            f"--n-components: expected a share below 1, or a whole number, got {m}": not (0 < m < 1 or m % 1 == 0),
+            "--n-components is for --kernel": options.n_components != 0.99 and options.kernel is None,
             "--edges cannot be combined with --hierarchy, which brings its own edges": both,
         }
 

@@ -267,11 +267,12 @@ class LabelSharding(FieldSharding):
         """The task of the rows. What a wrong label costs is for the field to say: there is no token_weight."""
         assert isinstance(plan.field, LabelField)
         costs, known = plan.field.token_weights(len(data.Y)), np.maximum(data.Y, 0)  # what is missing is not looked at
-        whole, named = isinstance(model._asked_surrogate(), SetHinge), str(model.loss) in SET_LOSSES
+        asked, named = model._asked_surrogate(), str(model.loss) in SET_LOSSES
         alone = model.surrogate in (None, "margin") if named else model.loss == "hamming"
-        if whole and not (hasattr(plan.oracle, "argmax_per_loss") and costs is None and alone):
-            what = f"loss={model.loss!r}" if named else "a SetHinge"
-            raise ParameterError(f"{what} needs edges=[] or 'tree' (or 16 labels), equal label_weights, a margin alone")
+        if isinstance(asked, SetHinge) and not (hasattr(plan.oracle, "argmax_per_loss") and costs is None and alone):
+            raise ParameterError(
+                f"loss={asked.name!r} needs edges=[] or 'tree' (or 16 labels), require=None, equal label_weights, a margin"
+            )
         options = {"sample_weight": sample_weight, "token_weights": costs, "choices": label_choices(data.Y)}
         return field_task("hamming" if named else model.loss, plan.field, data.rows, known, **options)
 
