@@ -23,7 +23,7 @@ _NAME = "NAME|MODULE:CLASS"
 #: those of models/settings.py that are not for linear models alone
 SURROGATES = ("margin", "slack", "log", "perturbed", "soft_margin", "sparsemap")
 #: what the shared options say, and --max-iter is, if the kind of model says nothing else
-DEFAULTS: dict[str, Any] = {"trainer_shown": "bcfw; --surrogate slack: corrective, log: oeg", "max_iter": 10, "score": "score"}
+DEFAULTS: dict[str, Any] = {"trainer_shown": "bcfw; --surrogate log: oeg, slack: corrective", "max_iter": 10, "score": "score"}
 
 
 def _listed_trainers(lacks: Sequence[str]) -> str:
@@ -43,9 +43,11 @@ def _listed_trainers(lacks: Sequence[str]) -> str:
 
 def _listed_losses(lacks: Sequence[str]) -> str:
     """The names of all losses."""
+    from structpred.objectives.margin import SET_LOSSES
     from structpred.objectives.names import losses
 
-    return f"What a wrong output costs, which margins are scaled by: {', '.join(losses())}; or a loss of your own."
+    sets = "" if "label_sets" in lacks else f"; of whole sets, C ten times as large: {', '.join(SET_LOSSES)}"
+    return f"What a wrong output costs, which margins are scaled by: {', '.join(losses())}{sets}; or a loss of your own."
 
 
 def _listed_regularisers(lacks: Sequence[str]) -> str:
@@ -237,7 +239,6 @@ def _with_settings(name: str, pairs: Sequence[str]) -> "Trainer":
     import inspect
 
     from structpred.models.settings import make_trainer
-    from structpred.trainers.names import trainers
 
     settings = {}
     for pair in pairs:
@@ -248,9 +249,12 @@ def _with_settings(name: str, pairs: Sequence[str]) -> "Trainer":
             settings[setting] = ast.literal_eval(text)
         except (ValueError, SyntaxError):
             settings[setting] = text
-    if name in trainers() and (extra := settings.keys() - inspect.signature(trainers()[name]).parameters.keys()):
-        known = ", ".join(inspect.signature(trainers()[name]).parameters) or "none"
-        raise ParameterError(f"--trainer: {name} has no setting {min(extra)!r}; it has {known}")
+    known = inspect.signature(type(make_trainer(name, {}))).parameters
+    for key, value in settings.items():
+        if key not in known:
+            raise ParameterError(f"--trainer: {name} has no setting {key!r}; it has {', '.join(known) or 'none'}")
+        if isinstance(known[key].default, bool) and not isinstance(value, bool):
+            raise ParameterError(f"--trainer: {name}: {key} must be True or False, got {value!r}")
     return make_trainer(name, settings)
 
 
@@ -278,14 +282,17 @@ def signs_of(path: str | None, encoding: str = "utf-8") -> dict[str, int] | None
 def check_objective(options: TrainingOptions, lacks: Sequence[str]) -> None:
     """Raise ParameterError for unknown names, what the trainer cannot minimise, and under --strict for one without bounds."""
     from structpred.models.settings import resolve_loss, resolve_regulariser, resolve_surrogate, resolve_trainer
+    from structpred.objectives.margin import SET_LOSSES, SetHinge
     from structpred.objectives.regularisers.signed import signed
     from structpred.trainers.names import require_before_data, require_surrogate
 
+    whole = options.loss in SET_LOSSES and "label_sets" not in lacks  # Python refuses them beside slack and log
     usual = "oeg" if options.surrogate == "log" else "bcfw"  # None: where another is taken, it fits
     minimiser, minimised = resolve_trainer(trainer_of(options.trainer) or usual)
-    resolve_loss(loss_of(options.loss))
-    if options.surrogate is not None:
-        minimised = resolve_surrogate(options.surrogate)
+    resolve_loss("hamming" if whole else loss_of(options.loss))
+    chosen = SetHinge(options.loss) if whole and options.surrogate in (None, "margin") else options.surrogate
+    if chosen is not None:
+        minimised = resolve_surrogate(chosen)
         require_surrogate(minimiser, minimised, lacks)
     try:
         found = resolve_regulariser(regulariser_of(options.regulariser), minimiser)

@@ -27,7 +27,7 @@ from structpred.models.own_components import marked
 from structpred.models.partial import NEEDS_ALL, sums_suffice
 from structpred.models.settings import resolve_regulariser
 from structpred.models.sharding import Columns, Sharding, sharding_of
-from structpred.objectives.log_loss import MarginalLogLoss
+from structpred.objectives.log_loss import LogLoss, MarginalLogLoss
 from structpred.objectives.regularisers.l2 import L2
 from structpred.runtime.interrupts import Abandoned
 from structpred.runtime.settings import checked_whole
@@ -180,7 +180,7 @@ def fit(
         raise ParameterError(f"shards: expected Shards, such as Shards.of_file(path, 16), got {type(shards).__name__}")
     checked_whole(every, "every")
     sharding = sharding_of(model)
-    vars(model).pop("_default", None)  # what an earlier fit put in place of None
+    model._default = "oeg" if isinstance(model._asked_surrogate(), LogLoss) else "bcfw"
     training = _training_of(model, None if dev is None else lambda w: 0.0)  # not known before the shards are read
     if store is None and training.settings.checkpoint is not None:
         store = f"{training.settings.checkpoint}.store"

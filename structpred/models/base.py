@@ -60,7 +60,7 @@ class StructuredEstimator(Estimator, ABC):
     ----------
     trainer : str or Trainer, optional
         A name (`structpred.trainers.names.trainers()` lists them, and `structpred train --help`), or a trainer object such as
-        ``BCFW(gap_sampling=True)``. None: bcfw; with 1/2 |w|^2, not on shards, corrective for "slack" and graphs, oeg for "log".
+        ``BCFW(gap_sampling=True)``. None: bcfw; with 1/2 |w|^2 oeg for "log"; not on shards corrective for "slack", graphs.
     C : float
         The weight of the training loss, > 0: lam = 1 / (C n).
     max_iter : int, optional
@@ -292,9 +292,8 @@ class StructuredEstimator(Estimator, ABC):
 
     def _default_for(self, task: TaskLike) -> str:
         """The trainer where none is named. Corners of slack rescaling and of losses of sets are expensive: they are kept."""
-        slow = self.surrogate == "slack" or hasattr(self.surrogate, "search") or str(self.loss) in SET_LOSSES
-        fitting = "corrective" if slow else "oeg" if self.surrogate == "log" else "bcfw"
-        return fitting if self._is_plain(task) else "bcfw"
+        slow = isinstance(asked := self._asked_surrogate(), SetHinge) or hasattr(asked, "search")
+        return "bcfw" if not self._is_plain(task) else "corrective" if slow else "oeg" if isinstance(asked, LogLoss) else "bcfw"
 
     def _is_plain(self, task: TaskLike) -> bool:
         """Whether all outputs are known, and the regulariser is 1/2 |w|^2."""
@@ -302,9 +301,13 @@ class StructuredEstimator(Estimator, ABC):
 
     def _trainer_and_surrogate(self) -> tuple[Trainer, Surrogate]:
         """What the settings name; a surrogate of its own belongs to each trainer."""
-        trainer, surrogate = resolve_trainer(self._chosen_trainer())
+        (trainer, own), asked = resolve_trainer(self._chosen_trainer()), self._asked_surrogate()
+        return trainer, own if asked is None else asked
+
+    def _asked_surrogate(self) -> Surrogate | None:
+        """What the settings `surrogate` and `loss` name; None where that is left to the trainer."""
         chosen = SetHinge(str(self.loss)) if str(self.loss) in SET_LOSSES else self.surrogate
-        return trainer, surrogate if chosen is None else resolve_surrogate(chosen)
+        return None if chosen is None else resolve_surrogate(chosen)
 
     def _minimises_log_loss(self) -> bool:
         return isinstance(self._trainer_and_surrogate()[1], LogLoss)

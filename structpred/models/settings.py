@@ -88,7 +88,7 @@ def make_trainer(name: str, settings: Mapping[str, Any]) -> Trainer:
 def resolve_loss(loss: str | Cost) -> Cost:
     """The loss object for a name, or the object itself if it has `costs`."""
     if isinstance(loss, str):
-        return named("loss", loss, losses(), " or an object with a method costs")()
+        return named("loss", loss, losses(), " (of label sets f1, subset, too) or an object with a method costs")()
     if (reason := missing_method(loss)) is not None:
         raise ParameterError(f"loss: {reason}")
     return loss

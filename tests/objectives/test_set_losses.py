@@ -9,8 +9,9 @@ import pytest
 from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import ParameterError, StructpredError
 from structpred.evaluation import evaluate_multilabel
-from structpred.models import ChainLabeler, HierarchicalMultiLabel, MultiLabelMRF
+from structpred.models import ChainLabeler, HierarchicalMultiLabel, KernelChainLabeler, MultiLabelMRF
 from structpred.models.fields.estimator import LabelSharding
+from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import SetHinge
 from structpred.oracles.tree_mrf import TreeMRF
 
@@ -116,3 +117,30 @@ def test_what_cannot_be_trained_is_refused() -> None:
             MultiLabelMRF(trainer, loss="f1").fit(X, Y)
     with pytest.raises(ParameterError, match="loss: expected"):
         ChainLabeler(loss="f1").fit([np.eye(2)], [["a", "b"]])
+
+
+def test_an_object_trains_as_its_name_does() -> None:
+    """The hinge itself as surrogate has the same default trainer, weights and refusals as the name of its loss."""
+    named = MultiLabelMRF(C=5.0, loss="f1", edges="tree").fit(X, Y)
+    given = MultiLabelMRF(C=5.0, surrogate=SetHinge("f1"), edges="tree").fit(X, Y)
+    assert named._chosen_trainer() == given._chosen_trainer() == "corrective"
+    assert np.array_equal(named.coef_, given.coef_)
+    hierarchy = LabelHierarchy.from_parents([-1, 0, 0, 1, 1])
+    with pytest.raises(ParameterError, match="equal label_weights"):
+        HierarchicalMultiLabel(hierarchy=hierarchy, require=None, label_weights="depth", surrogate=SetHinge("f1")).fit(
+            X, hierarchy.closed(Y)
+        )
+    paths = hierarchy.closed(np.eye(5, dtype=np.int64)[np.arange(30) % 3 + 2])
+    with pytest.raises(ParameterError, match=r"loss='f1' needs .* require=None"):
+        HierarchicalMultiLabel(hierarchy=hierarchy, loss="f1").fit(X, paths)
+    with pytest.raises(ParameterError, match=r"\(of label sets f1, subset, too\)"):
+        MultiLabelMRF(loss="f2").fit(X, Y)
+
+
+def test_the_log_loss_as_an_object_has_the_trainer_of_its_name() -> None:
+    """oeg, for label sets and with a kernel of sequences."""
+    assert MultiLabelMRF(surrogate=LogLoss()).fit(X, Y)._chosen_trainer() == "oeg"
+    sequences, labels = [X[:4], X[4:9]], [Y[:4, 0], Y[4:9, 0]]
+    model = KernelChainLabeler(surrogate="log").fit(sequences, labels)
+    assert model._chosen_trainer() == "oeg"
+    assert model.predict_marginals(sequences)[0].shape == (4, 2)

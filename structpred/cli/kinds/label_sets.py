@@ -78,6 +78,10 @@ class Options(TrainingOptions):
         "--gamma", type=gamma_of, metavar="scale|X", default="scale", show_default=True,
         help="Of the kernel; scale: 1 / (number of features times their variance).",
     )  # fmt: skip
+    n_components: float = option(
+        "--n-components", metavar="X", default=0.99, show_default=True, type=click.FloatRange(0, min_open=True),
+        help="Of the kernel: as many columns as have this share of its trace; from 1 on: at most so many.",
+    )  # fmt: skip
     threshold: str | None = option("--threshold", type=Choice(("f1",)), help="Of labels: the best for micro F1 on three folds.")
 
 
@@ -117,7 +121,7 @@ class LabelSets(Room):
         ("--labels", "2"),
     )
     defaults: ClassVar = {
-        "trainer": None, "trainer_shown": "marginal_bcfw where it applies, else bcfw; --surrogate slack: corrective, log: oeg",
+        "trainer": None, "trainer_shown": "marginal_bcfw where it applies; log: oeg; slack, f1, subset: corrective; else bcfw",
         "C": None, "C_shown": "0.1, with --kernel 1", "max_iter": 50, "tol": 0.01, "score": "accuracy",
     }  # fmt: skip
 

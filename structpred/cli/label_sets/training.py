@@ -39,6 +39,7 @@ class Run(Training[Options]):
             "--bias must be a finite number": not math.isfinite(options.bias),
             "--hierarchy must be a file, not -": options.hierarchy == "-",
             "--gamma is for --kernel": options.gamma != "scale" and options.kernel is None,
+            "--n-components is for --kernel": options.n_components != 0.99 and options.kernel is None,
             "--edges cannot be combined with --hierarchy, which brings its own edges": both,
         }
 
@@ -105,13 +106,7 @@ class Run(Training[Options]):
     def estimator(self, common: dict[str, Any]) -> Model:
         """The classifier, by whether the labels have a hierarchy."""
         options, data = self.options, self.data
-        common = {
-            **common,
-            "bias": options.bias,
-            "threshold": options.threshold,
-            "kernel": options.kernel,
-            "gamma": options.gamma,
-        }
+        common |= {name: getattr(options, name) for name in ("bias", "threshold", "kernel", "gamma", "n_components")}
         common["scale"] = None if options.scale == "none" else options.scale
         if data.hierarchy is not None:
             require = None if options.require == "none" else options.require

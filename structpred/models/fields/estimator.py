@@ -30,7 +30,7 @@ from structpred.models.partial import scores_of, task_of
 from structpred.models.settings import about_dev, dev_parts, resolve_loss
 from structpred.models.sharding import Further, Sharding, refuse_classes
 from structpred.models.signs import Names, NameTable
-from structpred.objectives.margin import SET_LOSSES
+from structpred.objectives.margin import SET_LOSSES, SetHinge
 from structpred.storage import schema as storage
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import LARGEST, Flag, Number, Record, Text
@@ -267,11 +267,14 @@ class LabelSharding(FieldSharding):
         """The task of the rows. What a wrong label costs is for the field to say: there is no token_weight."""
         assert isinstance(plan.field, LabelField)
         costs, known = plan.field.token_weights(len(data.Y)), np.maximum(data.Y, 0)  # what is missing is not looked at
-        whole, found = str(model.loss) in SET_LOSSES, plan.oracle
-        if whole and not (hasattr(found, "argmax_per_loss") and costs is None and model.surrogate in (None, "margin")):
-            raise ParameterError(f"loss={model.loss!r} needs edges=[] or 'tree' (or 16 labels), equal label_weights, a margin")
+        asked, named = model._asked_surrogate(), str(model.loss) in SET_LOSSES
+        alone = model.surrogate in (None, "margin") if named else model.loss == "hamming"
+        if isinstance(asked, SetHinge) and not (hasattr(plan.oracle, "argmax_per_loss") and costs is None and alone):
+            raise ParameterError(
+                f"loss={asked.name!r} needs edges=[] or 'tree' (or 16 labels), require=None, equal label_weights, a margin"
+            )
         options = {"sample_weight": sample_weight, "token_weights": costs, "choices": label_choices(data.Y)}
-        return field_task("hamming" if whole else model.loss, plan.field, data.rows, known, **options)
+        return field_task("hamming" if named else model.loss, plan.field, data.rows, known, **options)
 
 
 class HierarchySharding(LabelSharding):

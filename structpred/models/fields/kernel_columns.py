@@ -38,7 +38,7 @@ def kernel_and_scale(model: Any) -> tuple[Kernel | None, str | None]:
     kernel, gamma, m = resolve_kernel(model.kernel), model.gamma, model.n_components
     if model.signs is not None:
         raise ParameterError("signs: a kernel has functions in place of weights of features; leave signs out, or the kernel")
-    if not (is_number(m) and (0 < m < 1 or (m >= 1 and m == int(m)))):
+    if not (is_number(m) and (0 < m < 1 or (m >= 1 and m % 1 == 0))):
         raise ParameterError(f"n_components: expected a share of the trace below 1, or a whole number of columns, got {m!r}")
     named = isinstance(model.kernel, str) and "gamma" in vars(kernel)
     if gamma != "scale" and not (named and is_number(gamma) and gamma > 0):

@@ -150,10 +150,8 @@ class KernelChainLabeler(Kernelised, ChainLabeler):
         return self.kernels is not None or self.n_components is not None
 
     def _chosen_trainer(self) -> str | Trainer:
-        if self.trainer is not None:
-            return self.trainer
-        if self.kernels is None:
-            return "bcfw"
+        if self.trainer is not None or self.kernels is None:
+            return super()._chosen_trainer()
         return "online_mkl" if self.combine == "mkl" else "proximal"
 
     def _trainer_and_surrogate(self) -> tuple[Trainer, Surrogate]:
