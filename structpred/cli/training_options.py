@@ -290,8 +290,7 @@ def check_objective(options: TrainingOptions, lacks: Sequence[str]) -> None:
     usual = "oeg" if options.surrogate == "log" else "bcfw"  # None: where another is taken, it fits
     minimiser, minimised = resolve_trainer(trainer_of(options.trainer) or usual)
     resolve_loss("hamming" if whole else loss_of(options.loss))
-    chosen = SetHinge(options.loss) if whole and options.surrogate in (None, "margin") else options.surrogate
-    if chosen is not None:
+    if (chosen := SetHinge(options.loss) if whole and options.surrogate in (None, "margin") else options.surrogate) is not None:
         minimised = resolve_surrogate(chosen)
         require_surrogate(minimiser, minimised, lacks)
     try:

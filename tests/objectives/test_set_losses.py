@@ -123,7 +123,6 @@ def test_an_object_trains_as_its_name_does() -> None:
     """The hinge itself as surrogate has the same default trainer, weights and refusals as the name of its loss."""
     named = MultiLabelMRF(C=5.0, loss="f1", edges="tree").fit(X, Y)
     given = MultiLabelMRF(C=5.0, surrogate=SetHinge("f1"), edges="tree").fit(X, Y)
-    assert named._chosen_trainer() == given._chosen_trainer() == "corrective"
     assert np.array_equal(named.coef_, given.coef_)
     hierarchy = LabelHierarchy.from_parents([-1, 0, 0, 1, 1])
     with pytest.raises(ParameterError, match="equal label_weights"):
@@ -139,8 +138,8 @@ def test_an_object_trains_as_its_name_does() -> None:
 
 def test_the_log_loss_as_an_object_has_the_trainer_of_its_name() -> None:
     """oeg, for label sets and with a kernel of sequences."""
-    assert MultiLabelMRF(surrogate=LogLoss()).fit(X, Y)._chosen_trainer() == "oeg"
+    assert MultiLabelMRF(surrogate=LogLoss()).fit(X, Y).probabilistic_
     sequences, labels = [X[:4], X[4:9]], [Y[:4, 0], Y[4:9, 0]]
     model = KernelChainLabeler(surrogate="log").fit(sequences, labels)
-    assert model._chosen_trainer() == "oeg"
+    assert model.probabilistic_
     assert model.predict_marginals(sequences)[0].shape == (4, 2)
