@@ -1,0 +1,163 @@
+"""Sums over padded batches of label chains, and decoding, as operators of PyTorch that can be differentiated twice.
+
+``emissions``: (B, T, m) scores; ``table``: (m + 1, m + 1), transitions, below them a row of scores of first labels, beside them a
+column of those of last ones; ``mask``: (B, T), the positions that there are. Minus infinity forbids. Kernels work in float64 on
+the CPU, without Python's lock, on ``torch.get_num_threads()`` threads, whose number changes no bit. What comes out is on the
+device of the emissions, in float32, or in float64 where that came in.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from structpred.core.weights import padded
+from structpred.errors import DataError, InfeasibleError
+from structpred.oracles.chain import sum_scratch
+from structpred.runtime.lazy_names import later
+from structpred.runtime.memory import check_fits
+from structpred.runtime.threads import run_ranges, split_evenly
+
+_kernels = later("structpred.torch._padded_chain_kernels")
+
+#: in place of minus infinity, whose gradients would be NaN
+NEVER = -1e30
+#: multiplications of a pass that are worth a thread
+_WORTH = 500_000
+
+
+def kind_of(*given: Tensor) -> torch.dtype:
+    """float64 if one of them is, else float32."""
+    return torch.float64 if any(own.dtype == torch.float64 for own in given) else torch.float32
+
+
+def differentiable(operator: Any, keep: Callable[..., None], back: Callable[..., Any]) -> Callable[..., Any]:
+    """The operator with this derivative, also inside the transforms of torch.func, which know none of operators (torch 2.13)."""
+    operator.register_autograd(back, setup_context=keep)
+    calls = {"forward": lambda *given: operator(*given), "setup_context": keep, "backward": back}
+    body = {name: staticmethod(call) for name, call in calls.items()} | {"generate_vmap_rule": True}
+    made: Any = type(operator._name, (torch.autograd.Function,), body)
+    return lambda *given: operator(*given) if torch.compiler.is_compiling() else made.apply(*given)
+
+
+def _run(kernel: Any, given: tuple[Tensor, Tensor, Tensor], room: Callable[[], Any], out: Any) -> Any:
+    """The kernel over ranges of sentences, on threads where there is work for them; `out`, which it has filled.
+
+    room: makes a thread's working memory. Raises what a kernel has found, for the first sentence.
+    """
+    emissions, table = (own.detach().cpu().double().contiguous().numpy() for own in given[:2])
+    (_, longest, m), kept = emissions.shape, given[2].cpu().numpy()
+    lengths, faults = kept.sum(1), []
+
+    def ranged(a: int, b: int) -> None:
+        places = np.empty(longest, np.int64)
+        i, t = kernel(emissions[a:b], table, kept[a:b], places, *room(), *(own[a:b] for own in out))
+        faults.extend([(a + i, t)] if i >= 0 else [])
+
+    n_jobs = max(min(torch.get_num_threads(), int(lengths.sum()) * m * padded(m) // _WORTH), 1)
+    run_ranges(ranged, split_evenly(lengths + 1, n_jobs), n_jobs)
+    for i, t in sorted(faults):
+        if t < 0:
+            raise InfeasibleError(f"sentence {i}: every label sequence uses a forbidden label or transition (-inf)")
+        raise DataError(f"sentence {i}, position {t}: a score is NaN or infinite (only -inf forbids)")
+    return out
+
+
+@torch.library.custom_op("structpred::chain", mutates_args=())
+def chain_sums(emissions: Tensor, table: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """log Z (B,), the probabilities of labels (B, T, m), and expected transitions (B, m + 1, m + 1) in the form of the table."""
+    n, longest, m = emissions.shape
+    check_fits(8 * n * (longest * m + (m + 1) ** 2), f"marginals of {n:,} sentences with {m} labels")
+    out = np.zeros(n), np.zeros((n, longest, m)), np.zeros((n, m + 1, m + 1))
+    found = _run(_kernels().sums, (emissions, table, mask), lambda: sum_scratch(m, max(longest, 1)).rows, out)
+    log_z, tokens, pairs = (torch.from_numpy(own).to(emissions.device, kind_of(emissions, table)) for own in found)
+    return log_z, tokens, pairs
+
+
+@torch.library.custom_op("structpred::chain_best", mutates_args=())
+def chain_best(emissions: Tensor, table: Tensor, mask: Tensor, fill: int) -> Tensor:
+    """The best label of each position (B, T), `fill` where there is none. Ties go to the first label, at every step."""
+    n, longest, m = emissions.shape
+
+    def room() -> tuple[Any, Any]:
+        return tuple(np.zeros((rows, padded(m))) for rows in (m, longest, longest, 1)), np.empty(longest, np.int64)
+
+    (found,) = _run(_kernels().decode, (emissions, table, mask), room, (np.full((n, longest), fill),))
+    return torch.from_numpy(found).to(emissions.device)
+
+
+@torch.library.custom_op("structpred::known_labels", mutates_args=())
+def known_labels(labels: Tensor, mask: Tensor, n_labels: int) -> Tensor:
+    """Labels with 0 where they are masked. Raises DataError for those not in 0..n_labels - 1, and where all are masked."""
+    kept, given = mask.cpu().numpy(), labels.cpu().numpy()
+    if kept.size and not kept.any():
+        raise DataError(f"all {kept.size} positions of the batch are masked, or have no label: is the mask inverted?")
+    for i, t in np.argwhere(kept & ((given < 0) | (given >= n_labels)))[:1].tolist():
+        raise DataError(f"sentence {i}, position {t}: expected 0..{n_labels - 1}, got {given[i, t]} (is its padding masked?)")
+    return torch.from_numpy(np.where(kept, given, 0).astype(np.int64)).to(labels.device)
+
+
+def _keep(ctx: Any, inputs: tuple[Tensor, ...], output: tuple[Tensor, ...]) -> None:
+    ctx.set_materialize_grads(False)
+    ctx.save_for_backward(*inputs, *output[1:])
+
+
+def _back(ctx: Any, by_z: Tensor | None, by_tokens: Tensor | None, by_pairs: Tensor | None) -> Any:
+    """The marginals, which autograd knows how to differentiate again, and their own pull-back where they were used."""
+    emissions, table, mask, tokens, pairs = ctx.saved_tensors
+    weight = 0.0 if by_z is None else by_z[:, None, None]
+    by_scores, by_table = weight * tokens, weight * pairs
+    if by_tokens is not None or by_pairs is not None:
+        given = (torch.zeros_like(own) if by is None else by for own, by in ((tokens, by_tokens), (pairs, by_pairs)))
+        more = bend(emissions, table, mask, *given)
+        by_scores, by_table = by_scores + more[0], by_table + more[1]
+    return by_scores, by_table.sum(0), None
+
+
+def bend(emissions: Tensor, table: Tensor, mask: Tensor, by_tokens: Tensor, by_pairs: Tensor) -> tuple[Tensor, Tensor]:
+    """The derivatives of the last two of `chain_sums` in a direction; as they are symmetric, the pull-back from these, too.
+
+    That of p(part) is p(part) (E[S | part] - E[S]), with S(y) the sum of the direction over the parts of y. What is expected of S
+    before (f) and after (g) a label comes from the chain's own conditional probabilities, so nothing cancels. The label before
+    the first is m. In PyTorch's operations, which autograd may differentiate further.
+    """
+    m, kind = table.shape[0] - 1, by_tokens.dtype
+    (scores, moves), v, own = (x.double().clamp(min=NEVER) for x in (emissions, table)), by_pairs.double(), by_tokens.double()
+    f = torch.zeros_like(v[:, 0])
+    alpha = torch.full_like(f, NEVER).index_fill(1, torch.tensor([m], device=f.device), 0.0)
+    ahead = []
+    for t in range(mask.shape[1]):
+        ahead.append((alpha, f))
+        into, kept = alpha[:, :, None] + moves[:, :m], mask[:, t, None]
+        one = (into.softmax(1) * (f[:, :, None] + v[:, :, :m])).sum(1) + own[:, t]
+        alpha = torch.where(kept, pad(into.logsumexp(1) + scores[:, t], (0, 1), value=NEVER), alpha)
+        f = torch.where(kept, pad(one, (0, 1)), f)
+    last, s = alpha + moves[:, m], f + v[:, :, m]
+    log_z, p = last.logsumexp(1, keepdim=True), last.softmax(1)
+    mean = (p * s).sum(1, keepdim=True)
+    tokens, pairs = [], pad((p * (s - mean))[..., None], (m, 0))
+    beta, g = moves[:, m].expand_as(alpha), v[:, :, m]
+    for t in range(mask.shape[1] - 1, -1, -1):
+        onto, kept = moves[:, :m] + (scores[:, t] + beta[:, :m])[:, None], mask[:, t, None]
+        s, share, new = v[:, :, :m] + (own[:, t] + g[:, :m])[:, None], onto.softmax(2), onto.logsumexp(2)
+        alpha, f = ahead[t]
+        p = (alpha + new - log_z).exp()[..., None] * share
+        joint = torch.where(kept[..., None], p * (f[..., None] + s - mean[..., None]), 0.0)
+        tokens.append(joint.sum(1))
+        pairs = pairs + pad(joint, (0, 1))
+        beta, g = torch.where(kept, new, beta), torch.where(kept, (share * s).sum(2), g)
+    return torch.stack(tokens[::-1], 1).to(kind) if tokens else by_tokens, pairs.to(kind)
+
+
+@chain_sums.register_fake
+def _(emissions: Tensor, table: Tensor, mask: Tensor) -> tuple[Tensor, ...]:
+    sizes = emissions.shape[:1], emissions.shape, (emissions.shape[0], *table.shape)
+    return tuple(emissions.new_empty(own, dtype=kind_of(emissions, table)) for own in sizes)
+
+
+chain_best.register_fake(lambda emissions, table, mask, fill: torch.empty_like(mask, dtype=torch.int64))
+known_labels.register_fake(lambda labels, mask, n_labels: torch.empty_like(labels, dtype=torch.int64))
+chain = differentiable(chain_sums, _keep, _back)
