@@ -14,8 +14,7 @@ from structpred.layers import Scores
 from structpred.oracles.chain import ChainOracle
 from structpred.runtime.settings import checked_whole
 from structpred.torch.chain_operators import known_labels
-from structpred.torch.modules import LossModule
-from structpred.torch.padding import beside, checked_batch, reduced
+from structpred.torch.modules import LossModule, beside, checked_batch, reduced
 from structpred.torch.scan import CompiledKernels, Scan
 
 
@@ -105,9 +104,9 @@ class ChainCRF(nn.Module):
 
     def decode(self, emissions: Any, mask: Tensor | None = None) -> list[list[int]]:
         """The best tags of each sentence, those of the positions that are there."""
-        scores, kept = self._given(emissions, mask)
-        best = self.backend.best(scores, self._table(scores), kept, -1).tolist()
-        return [[tag for tag in row if tag >= 0] for row in best]
+        best = self.best_tags(emissions, mask)
+        rows = (best if self.batch_first else best.transpose(0, 1)).tolist()
+        return [[tag for tag in row if tag != self.ignore_index] for row in rows]
 
     def kbest(self, emissions: Any, k: int, mask: Tensor | None = None) -> list[list[list[int]]]:
         """The k best taggings of each sentence, best first, fewer where there are fewer."""

@@ -29,20 +29,6 @@ NEVER = -1e30
 _WORTH = 500_000
 
 
-def kind_of(*given: Tensor) -> torch.dtype:
-    """float64 if one of them is, else float32."""
-    return torch.float64 if any(own.dtype == torch.float64 for own in given) else torch.float32
-
-
-def differentiable(operator: Any, keep: Callable[..., None], back: Callable[..., Any]) -> Callable[..., Any]:
-    """The operator with this derivative, also inside the transforms of torch.func, which know none of operators (torch 2.13)."""
-    operator.register_autograd(back, setup_context=keep)
-    calls = {"forward": lambda *given: operator(*given), "setup_context": keep, "backward": back}
-    body = {name: staticmethod(call) for name, call in calls.items()} | {"generate_vmap_rule": True}
-    made: Any = type(operator._name, (torch.autograd.Function,), body)
-    return lambda *given: operator(*given) if torch.compiler.is_compiling() else made.apply(*given)
-
-
 def _run(kernel: Any, given: tuple[Tensor, Tensor, Tensor], room: Callable[[], Any], out: Any) -> Any:
     """The kernel over ranges of sentences, on threads where there is work for them; `out`, which it has filled.
 
@@ -73,7 +59,9 @@ def chain_sums(emissions: Tensor, table: Tensor, mask: Tensor) -> tuple[Tensor, 
     check_fits(8 * n * (longest * m + (m + 1) ** 2), f"marginals of {n:,} sentences with {m} labels")
     out = np.zeros(n), np.zeros((n, longest, m)), np.zeros((n, m + 1, m + 1))
     found = _run(_kernels().sums, (emissions, table, mask), lambda: sum_scratch(m, max(longest, 1)).rows, out)
-    log_z, tokens, pairs = (torch.from_numpy(own).to(emissions.device, kind_of(emissions, table)) for own in found)
+    log_z, tokens, pairs = (
+        torch.from_numpy(own).to(emissions.device, torch.promote_types(emissions.dtype, torch.float32)) for own in found
+    )
     return log_z, tokens, pairs
 
 
@@ -81,10 +69,8 @@ def chain_sums(emissions: Tensor, table: Tensor, mask: Tensor) -> tuple[Tensor, 
 def chain_best(emissions: Tensor, table: Tensor, mask: Tensor, fill: int) -> Tensor:
     """The best label of each position (B, T), `fill` where there is none. Ties go to the first label, at every step."""
     n, longest, m = emissions.shape
-
-    def room() -> tuple[Any, Any]:
-        return tuple(np.zeros((rows, padded(m))) for rows in (m, longest, longest, 1)), np.empty(longest, np.int64)
-
+    sizes = (m, padded(m)), (longest, padded(m)), (longest, padded(m)), (1, padded(m))
+    room = lambda: (tuple(map(np.zeros, sizes)), np.empty(longest, np.int64))  # noqa: E731
     (found,) = _run(_kernels().decode, (emissions, table, mask), room, (np.full((n, longest), fill),))
     return torch.from_numpy(found).to(emissions.device)
 
@@ -126,9 +112,8 @@ def bend(emissions: Tensor, table: Tensor, mask: Tensor, by_tokens: Tensor, by_p
     """
     m, kind = table.shape[0] - 1, by_tokens.dtype
     (scores, moves), v, own = (x.double().clamp(min=NEVER) for x in (emissions, table)), by_pairs.double(), by_tokens.double()
-    f = torch.zeros_like(v[:, 0])
-    alpha = torch.full_like(f, NEVER).index_fill(1, torch.tensor([m], device=f.device), 0.0)
-    ahead = []
+    f, ahead = torch.zeros_like(v[:, 0]), []
+    alpha = f.index_fill(1, torch.arange(m, device=f.device), NEVER)
     for t in range(mask.shape[1]):
         ahead.append((alpha, f))
         into, kept = alpha[:, :, None] + moves[:, :m], mask[:, t, None]
@@ -155,9 +140,21 @@ def bend(emissions: Tensor, table: Tensor, mask: Tensor, by_tokens: Tensor, by_p
 @chain_sums.register_fake
 def _(emissions: Tensor, table: Tensor, mask: Tensor) -> tuple[Tensor, ...]:
     sizes = emissions.shape[:1], emissions.shape, (emissions.shape[0], *table.shape)
-    return tuple(emissions.new_empty(own, dtype=kind_of(emissions, table)) for own in sizes)
+    return tuple(emissions.new_empty(own, dtype=torch.promote_types(emissions.dtype, torch.float32)) for own in sizes)
 
 
 chain_best.register_fake(lambda emissions, table, mask, fill: torch.empty_like(mask, dtype=torch.int64))
 known_labels.register_fake(lambda labels, mask, n_labels: torch.empty_like(labels, dtype=torch.int64))
-chain = differentiable(chain_sums, _keep, _back)
+chain_sums.register_autograd(_back, setup_context=_keep)
+
+
+class _Sums(torch.autograd.Function):
+    """The operator with its derivative for the transforms of torch.func, which know none of operators (torch 2.13)."""
+
+    forward, setup_context, backward = staticmethod(lambda *given: chain_sums(*given)), staticmethod(_keep), staticmethod(_back)
+    generate_vmap_rule = True
+
+
+def chain(*given: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """`chain_sums`, differentiable in every way."""
+    return chain_sums(*given) if torch.compiler.is_compiling() else _Sums.apply(*given)
