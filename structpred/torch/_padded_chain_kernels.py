@@ -1,9 +1,8 @@
 # mypy: ignore-errors
 """Compiled sums and decoding over padded batches of label chains: forward-backward and Viterbi.
 
-emissions, table, kept: as in chain_operators.py, kept being the mask; log Z of a chain without positions is 0. Kernels return the
-first sentence that they cannot do, with the position whose score is NaN or infinite, or -1 where no label sequence is left;
-(-1, -1) if there is none. What they find is written to arrays of zeros.
+emissions, table, kept: as in chain_operators.py, kept being the mask. Returned are the first sentence that cannot be done and the
+position whose score is NaN or infinite, -1 where no label sequence is left; else (-1, -1). What is found is written to zeros.
 """
 
 import numpy as np
@@ -56,9 +55,7 @@ def sums(emissions, table, kept, places, trans, exp_trans, rows, alpha, local, n
             return i, -1
         log_zs[i] = log_z
         for k in range(length):
-            total = 0.0  # rounding of a long chain: make each position sum to one
-            for label in range(n_labels):
-                total += marg[k, label]
+            total = marg[k, :n_labels].sum()  # rounding of a long chain: make each position sum to one
             for label in range(n_labels):
                 tokens[i, places[k], label] = marg[k, label] / total
         for p in range(n_labels):

@@ -15,7 +15,7 @@ from structpred.oracles.chain import ChainOracle
 from structpred.runtime.settings import checked_whole
 from structpred.torch.chain_operators import known_labels
 from structpred.torch.modules import LossModule, beside, checked_batch, reduced
-from structpred.torch.scan import CompiledKernels, Scan
+from structpred.torch.scan import Compiled, Scan
 
 
 class ChainCRF(nn.Module):
@@ -23,8 +23,7 @@ class ChainCRF(nn.Module):
 
     Methods take scores of tags, ``emissions`` (B, T, m), padded, nested or packed, and a ``mask`` (B, T), true or 1 where there
     is a token: with holes, with a masked first token, of empty sentences, whose likelihood is 1. Sums are in float32, or float64
-    where that came in, under autocast, too. Scores of minus infinity forbid. DataError names sentence and position of what is
-    refused. A `state_dict` of pytorch-crf loads.
+    where that came in. Scores of minus infinity forbid. A `state_dict` of pytorch-crf loads.
 
     Parameters
     ----------
@@ -41,8 +40,6 @@ class ChainCRF(nn.Module):
     backend : Scan, optional
         In place of compiled kernels.
 
-    Examples
-    --------
     >>> crf, tags = ChainCRF(2), torch.tensor([[0, -100, 1]])
     >>> emissions = torch.zeros(1, 3, 2, requires_grad=True)
     >>> (-crf(emissions, tags)).backward()
@@ -56,7 +53,7 @@ class ChainCRF(nn.Module):
     ) -> None:  # fmt: skip
         super().__init__()
         self.num_tags, self.batch_first = checked_whole(num_tags, "num_tags"), batch_first
-        self.ignore_index, self.partial, self.backend = ignore_index, partial, backend or CompiledKernels()
+        self.ignore_index, self.partial, self.backend = ignore_index, partial, backend or Compiled()
         sizes = (num_tags,), (num_tags,), (num_tags, num_tags)
         random = (nn.Parameter(nn.init.uniform_(torch.empty(size), -0.1, 0.1)) for size in sizes)
         self.start_transitions, self.end_transitions, self.transitions = random
@@ -70,7 +67,7 @@ class ChainCRF(nn.Module):
 
         It is minus infinity where the true tags are forbidden. Raises DataError for tags out of range and where all is masked.
         """
-        scores, kept = self._given(emissions, mask)
+        scores, kept = checked_batch(emissions, mask, self.batch_first, self.num_tags)
         table, m = self._table(scores), self.num_tags
         known, labels = self._known(tags, scores, kept)
         if self.partial:
@@ -87,18 +84,18 @@ class ChainCRF(nn.Module):
 
     def log_partition(self, emissions: Any, mask: Tensor | None = None) -> Tensor:
         """log Z (B,)."""
-        scores, kept = self._given(emissions, mask)
+        scores, kept = checked_batch(emissions, mask, self.batch_first, self.num_tags)
         return self.backend.log_partition(scores, self._table(scores), kept)
 
     def marginals(self, emissions: Any, mask: Tensor | None = None) -> Tensor:
         """The probability of each tag at each position, in the form of padded emissions; 0 where masked. Differentiable."""
-        scores, kept = self._given(emissions, mask)
+        scores, kept = checked_batch(emissions, mask, self.batch_first, self.num_tags)
         found = self.backend.marginals(scores, self._table(scores), kept)
         return found if self.batch_first else found.transpose(0, 1)
 
     def best_tags(self, emissions: Any, mask: Tensor | None = None) -> Tensor:
         """The best tags as a tensor (B, T), `ignore_index` where masked; it compiles and exports."""
-        scores, kept = self._given(emissions, mask)
+        scores, kept = checked_batch(emissions, mask, self.batch_first, self.num_tags)
         found = self.backend.best(scores, self._table(scores), kept, self.ignore_index)
         return found if self.batch_first else found.transpose(0, 1)
 
@@ -110,7 +107,7 @@ class ChainCRF(nn.Module):
 
     def kbest(self, emissions: Any, k: int, mask: Tensor | None = None) -> list[list[list[int]]]:
         """The k best taggings of each sentence, best first, fewer where there are fewer."""
-        scores, kept = self._given(emissions, mask)
+        scores, kept = checked_batch(emissions, mask, self.batch_first, self.num_tags)
         theta, shapes = self._flat(scores, kept)
         oracle = ChainOracle()
         own = iter(zip(Scores.of(oracle, shapes).split(theta.detach().double().cpu().numpy()), shapes, strict=True))
@@ -123,7 +120,7 @@ class ChainCRF(nn.Module):
 
         Losses that take costs, as the hinge does, get 1 for each wrong tag. Tokens with `ignore_index` are left out.
         """
-        scores, kept = self._given(emissions, mask)
+        scores, kept = checked_batch(emissions, mask, self.batch_first, self.num_tags)
         kept, labels = self._known(tags, scores, kept)
         theta, shapes = self._flat(scores, kept)
         lengths, m, gold = [own for own, _ in shapes], self.num_tags, labels[kept]
@@ -137,9 +134,6 @@ class ChainCRF(nn.Module):
         """The scores of transitions, first and last tags as the operators take them, in the type of those of tags."""
         table = _joined(self.start_transitions, self.end_transitions, self.transitions).to(scores.dtype)
         return table.masked_fill(self._barred, -torch.inf)
-
-    def _given(self, emissions: Any, mask: Tensor | None) -> tuple[Tensor, Tensor]:
-        return checked_batch(emissions, mask, self.batch_first, self.num_tags)
 
     def _known(self, tags: Any, scores: Tensor, kept: Tensor) -> tuple[Tensor, Tensor]:
         """Where there is a tag, and the tags, 0 elsewhere."""

@@ -30,10 +30,7 @@ _WORTH = 500_000
 
 
 def _run(kernel: Any, given: tuple[Tensor, Tensor, Tensor], room: Callable[[], Any], out: Any) -> Any:
-    """The kernel over ranges of sentences, on threads where there is work for them; `out`, which it has filled.
-
-    room: makes a thread's working memory. Raises what a kernel has found, for the first sentence.
-    """
+    """`out`, which the kernel has filled, on threads where there is work for them; room: makes the working memory of one."""
     emissions, table = (own.detach().cpu().double().contiguous().numpy() for own in given[:2])
     (_, longest, m), kept = emissions.shape, given[2].cpu().numpy()
     lengths, faults = kept.sum(1), []
@@ -103,46 +100,35 @@ def _back(ctx: Any, by_z: Tensor | None, by_tokens: Tensor | None, by_pairs: Ten
     return by_scores, by_table.sum(0), None
 
 
-def bend(emissions: Tensor, table: Tensor, mask: Tensor, by_tokens: Tensor, by_pairs: Tensor) -> tuple[Tensor, Tensor]:
+def bend(emissions: Tensor, table: Tensor, mask: Tensor, by_tokens: Tensor, by_pairs: Tensor) -> Any:
     """The derivatives of the last two of `chain_sums` in a direction; as they are symmetric, the pull-back from these, too.
 
-    That of p(part) is p(part) (E[S | part] - E[S]), with S(y) the sum of the direction over the parts of y. What is expected of S
-    before (f) and after (g) a label comes from the chain's own conditional probabilities, so nothing cancels. The label before
-    the first is m. In PyTorch's operations, which autograd may differentiate further.
+    That is the gradient of E[S], S(y) being the sum of the direction over the parts of y. Exact, by autograd through PyTorch's
+    operations, which knows further derivatives, too.
     """
-    m, kind = table.shape[0] - 1, by_tokens.dtype
-    (scores, moves), v, own = (x.double().clamp(min=NEVER) for x in (emissions, table)), by_pairs.double(), by_tokens.double()
-    f, ahead = torch.zeros_like(v[:, 0]), []
-    alpha = f.index_fill(1, torch.arange(m, device=f.device), NEVER)
-    for t in range(mask.shape[1]):
-        ahead.append((alpha, f))
-        into, kept = alpha[:, :, None] + moves[:, :m], mask[:, t, None]
-        one = (into.softmax(1) * (f[:, :, None] + v[:, :, :m])).sum(1) + own[:, t]
-        alpha = torch.where(kept, pad(into.logsumexp(1) + scores[:, t], (0, 1), value=NEVER), alpha)
-        f = torch.where(kept, pad(one, (0, 1)), f)
-    last, s = alpha + moves[:, m], f + v[:, :, m]
-    log_z, p = last.logsumexp(1, keepdim=True), last.softmax(1)
-    mean = (p * s).sum(1, keepdim=True)
-    tokens, pairs = [], pad((p * (s - mean))[..., None], (m, 0))
-    beta, g = moves[:, m].expand_as(alpha), v[:, :, m]
-    for t in range(mask.shape[1] - 1, -1, -1):
-        onto, kept = moves[:, :m] + (scores[:, t] + beta[:, :m])[:, None], mask[:, t, None]
-        s, share, new = v[:, :, :m] + (own[:, t] + g[:, :m])[:, None], onto.softmax(2), onto.logsumexp(2)
-        alpha, f = ahead[t]
-        p = (alpha + new - log_z).exp()[..., None] * share
-        joint = torch.where(kept[..., None], p * (f[..., None] + s - mean[..., None]), 0.0)
-        tokens.append(joint.sum(1))
-        pairs = pairs + pad(joint, (0, 1))
-        beta, g = torch.where(kept, new, beta), torch.where(kept, (share * s).sum(2), g)
-    return torch.stack(tokens[::-1], 1).to(kind) if tokens else by_tokens, pairs.to(kind)
+    m = table.shape[0] - 1
+
+    def mean(scores: Tensor, moves: Tensor) -> Tensor:
+        s = torch.zeros_like(moves[:, 0])  # what is expected of S up to a label; m is that before the first
+        alpha = s.index_fill(1, torch.arange(m, device=s.device), NEVER)
+        for t in range(mask.shape[1]):
+            into, kept = alpha[:, :, None] + moves[:, :, :m], mask[:, t, None]
+            one = (into.softmax(1) * (s[:, :, None] + by_pairs[:, :, :m])).sum(1) + by_tokens[:, t]
+            row = into.logsumexp(1) + scores[:, t]
+            row = row - row.detach().amax(1, keepdim=True)  # changes no derivative, and keeps float32 exact
+            alpha, s = torch.where(kept, pad(row, (0, 1), value=NEVER), alpha), torch.where(kept, pad(one, (0, 1)), s)
+        return ((alpha + moves[:, :, m]).softmax(1) * (s + by_pairs[:, :, m])).sum()
+
+    given = emissions, table.expand(by_pairs.shape)
+    return torch.func.grad(mean, (0, 1))(*(own.to(by_tokens.dtype).clamp(min=NEVER) for own in given))
 
 
-@chain_sums.register_fake
-def _(emissions: Tensor, table: Tensor, mask: Tensor) -> tuple[Tensor, ...]:
+def _sizes(emissions: Tensor, table: Tensor, mask: Tensor) -> tuple[Tensor, ...]:
     sizes = emissions.shape[:1], emissions.shape, (emissions.shape[0], *table.shape)
     return tuple(emissions.new_empty(own, dtype=torch.promote_types(emissions.dtype, torch.float32)) for own in sizes)
 
 
+chain_sums.register_fake(_sizes)
 chain_best.register_fake(lambda emissions, table, mask, fill: torch.empty_like(mask, dtype=torch.int64))
 known_labels.register_fake(lambda labels, mask, n_labels: torch.empty_like(labels, dtype=torch.int64))
 chain_sums.register_autograd(_back, setup_context=_keep)
@@ -155,6 +141,6 @@ class _Sums(torch.autograd.Function):
     generate_vmap_rule = True
 
 
-def chain(*given: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def chain(*given: Tensor) -> Any:
     """`chain_sums`, differentiable in every way."""
     return chain_sums(*given) if torch.compiler.is_compiling() else _Sums.apply(*given)

@@ -1,5 +1,7 @@
 """The backends of chains: compiled kernels, or plain tensor operations, a scan over products of log-matrices in log T steps."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -7,20 +9,20 @@ from structpred.errors import DataError, InfeasibleError
 from structpred.torch.chain_operators import NEVER, chain, chain_best
 
 
-class CompiledKernels:
+class Compiled:
     """The backend of `ChainCRF` on the CPU; tensors of other devices are copied to it, and results back."""
 
-    def log_partition(self, emissions: Tensor, table: Tensor, mask: Tensor) -> Tensor:
-        """log Z (B,), differentiable."""
-        return chain(emissions, table, mask)[0]
+    def log_partition(self, *given: Tensor) -> Tensor:
+        """log Z (B,) of emissions, table and mask, differentiable."""
+        return chain(*given)[0]
 
-    def marginals(self, emissions: Tensor, table: Tensor, mask: Tensor) -> Tensor:
+    def marginals(self, *given: Tensor) -> Tensor:
         """The probabilities of tags (B, T, m), differentiable."""
-        return chain(emissions, table, mask)[1]
+        return chain(*given)[1]
 
-    def best(self, emissions: Tensor, table: Tensor, mask: Tensor, fill: int) -> Tensor:
-        """The best tags (B, T), `fill` where there is no position."""
-        return chain_best(emissions.detach(), table.detach(), mask, fill)
+    def best(self, *given: Any) -> Tensor:
+        """The best tags (B, T), and what is given last where there is no position."""
+        return chain_best(*given)
 
 
 class Scan:
@@ -72,7 +74,7 @@ class Scan:
 
     def _matrices(self, emissions: Tensor, table: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """(B, power of two, m + 1, m + 1), and the scores of the last tag (m + 1,)."""
-        if self._reads() and (bad := mask & ~(emissions < torch.inf).all(2)).any():
+        if self.checked and not torch.compiler.is_compiling() and (bad := mask & ~(emissions < torch.inf).all(2)).any():
             i, t = bad.nonzero()[0].tolist()
             raise DataError(f"sentence {i}, position {t}: a score is NaN or infinite (only -inf forbids)")
         m, room = table.shape[0] - 1, (1 << max(mask.shape[1] - 1, 0).bit_length()) - mask.shape[1]
@@ -83,11 +85,8 @@ class Scan:
         rows = torch.where(mask[:, :, None, None], torch.cat((moves[:, :m], barred), 1) + own, still)
         return torch.cat((rows, still.expand(rows.shape[0], room, m + 1, m + 1)), 1), torch.cat((moves[:m, m], corner))
 
-    def _reads(self) -> bool:
-        return self.checked and not torch.compiler.is_compiling()
-
     def _possible(self, values: Tensor) -> Tensor:
-        if self._reads() and (bad := values <= 0.5 * NEVER).any():
+        if self.checked and not torch.compiler.is_compiling() and (bad := values <= 0.5 * NEVER).any():
             i = int(bad.nonzero()[0])
             raise InfeasibleError(f"sentence {i}: every label sequence uses a forbidden label or transition (-inf)")
         return values

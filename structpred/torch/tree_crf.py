@@ -56,15 +56,12 @@ class TreeCRF(nn.Module):
         return [known[y][: len(known) - 1].tolist() for known, y in zip(there, found, strict=True)]
 
     def _arcs(self, arcs: Any, mask: Tensor | None) -> tuple[Tensor, Tensor, list[Shape], Tensor, list[Any]]:
-        """All scores, flat; where those of the oracle are, its shapes; which tokens, and of each sentence which heads, are there.
-
-        A sentence without tokens has one tree, of one arc: two zeros at the end are its scores.
-        """
+        """All scores, flat; where the oracle's are, its shapes; which tokens, and of each sentence which heads, are there."""
         scores, kept = checked_batch(arcs, mask, True, None)
         n, length, width = scores.shape
         there = [np.append(0, own.nonzero()[0] + 1) for own in kept.cpu().numpy()]
         rows = [(i * length + own[1:, None] - 1) * width + own for i, own in enumerate(there)]
-        none = n * length * width + np.arange(2)
+        none = n * length * width + np.arange(2)  # zeros, of the one tree without tokens
         index = np.concatenate([none[:0], *(own.ravel() if own.size else none for own in rows)])
         flat = pad(scores.reshape(-1).clamp(min=FORBIDDEN), (0, 2))
         return flat, torch.from_numpy(index).to(flat.device), [(max(len(own) - 1, 1),) for own in there], kept, there
