@@ -15,8 +15,7 @@ from structpred.runtime.jit import njit
 @njit(cache=True, nogil=True)
 def gather(scores, table, kept, places, rows):
     """The kept positions, their scores as rows, with those of first and last labels; how many, or -1 - position of a bad one."""
-    n_labels = scores.shape[1]
-    length = 0
+    n_labels, length = scores.shape[1], 0
     for t in range(kept.shape[0]):
         if kept[t]:
             for label in range(n_labels):
@@ -69,8 +68,7 @@ def sums(emissions, table, kept, places, trans, exp_trans, rows, alpha, local, n
 @njit(cache=True, nogil=True)
 def decode(emissions, table, kept, places, scratch, found, out):
     """The best labels (B, T), where positions are kept. scratch: with room for whole sentences in a block."""
-    n_labels = emissions.shape[2]
-    trans, rows = scratch[0], scratch[1]
+    n_labels, trans, rows = emissions.shape[2], scratch[0], scratch[1]
     for p in range(n_labels):
         for label in range(n_labels):
             trans[p, label] = table[p, label]

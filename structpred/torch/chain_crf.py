@@ -78,8 +78,7 @@ class ChainCRF(nn.Module):
             last = torch.where(kept, torch.arange(kept.shape[1], device=kept.device), -1).cummax(1).values
             before = pad(torch.where(last >= 0, labels.gather(1, last.clamp(min=0)), m), (1, 0), value=m)
             steps = torch.where(pad(kept, (0, 1), value=True), before * (m + 1) + pad(labels, (0, 1), value=m), m * (m + 2))
-            moved = table.reshape(-1).index_select(0, steps.reshape(-1)).view_as(steps)
-            value = torch.where(kept, scores.gather(2, labels[..., None])[..., 0], 0.0).sum(1) + moved.sum(1)
+            value = torch.where(kept, scores.gather(2, labels[..., None])[..., 0], 0.0).sum(1) + table.take(steps).sum(1)
         return reduced(value - self.backend.log_partition(scores, table, kept), kept, reduction)
 
     def log_partition(self, emissions: Any, mask: Tensor | None = None) -> Tensor:
@@ -102,8 +101,8 @@ class ChainCRF(nn.Module):
     def decode(self, emissions: Any, mask: Tensor | None = None) -> list[list[int]]:
         """The best tags of each sentence, those of the positions that are there."""
         best = self.best_tags(emissions, mask)
-        rows = (best if self.batch_first else best.transpose(0, 1)).tolist()
-        return [[tag for tag in row if tag != self.ignore_index] for row in rows]
+        rows, none = (best if self.batch_first else best.transpose(0, 1)).tolist(), self.ignore_index
+        return [[tag for tag in row if tag != none] for row in rows]
 
     def kbest(self, emissions: Any, k: int, mask: Tensor | None = None) -> list[list[list[int]]]:
         """The k best taggings of each sentence, best first, fewer where there are fewer."""
@@ -111,9 +110,7 @@ class ChainCRF(nn.Module):
         theta, shapes = self._flat(scores, kept)
         oracle = ChainOracle()
         own = iter(zip(Scores.of(oracle, shapes).split(theta.detach().double().cpu().numpy()), shapes, strict=True))
-        return [
-            [y.tolist() for y in oracle.kbest(*next(own), checked_whole(k, "k"))] if n else [[]] for n in kept.sum(1).tolist()
-        ]
+        return [[y.tolist() for y in oracle.kbest(*next(own), k)] if n else [[]] for n in kept.sum(1)]
 
     def loss(self, loss: LossModule, emissions: Any, tags: Any, mask: Tensor | None = None) -> Tensor:
         """Another loss (B,) of the same scores, 0 for empty sentences: ``crf.loss(SparseMAPLoss(ChainOracle()), x, tags)``.
@@ -125,9 +122,9 @@ class ChainCRF(nn.Module):
         theta, shapes = self._flat(scores, kept)
         lengths, m, gold = [own for own, _ in shapes], self.num_tags, labels[kept]
         wrong = (gold[:, None] != torch.arange(m, device=gold.device)).to(scores.dtype)
-        costs = torch.cat([pad(own.reshape(-1), (0, m * m)) for own in wrong.split(lengths)])
-        more = {"costs": costs} if "costs" in loss.loss.takes else {}
-        values = loss(theta, shapes=shapes, gold=[own.cpu().numpy() for own in gold.split(lengths)], **more)
+        costs = [pad(own.reshape(-1), (0, m * m)) for own in wrong.split(lengths)] if "costs" in loss.loss.takes else []
+        true = [own.cpu().numpy() for own in gold.split(lengths)]
+        values = loss(theta, shapes=shapes, gold=true, costs=torch.cat(costs) if costs else None)
         return values.new_zeros(len(scores)).masked_scatter(kept.any(1), values)
 
     def _table(self, scores: Tensor) -> Tensor:

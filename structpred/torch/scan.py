@@ -87,6 +87,7 @@ class Scan:
 
     def _possible(self, values: Tensor) -> Tensor:
         if self.checked and not torch.compiler.is_compiling() and (bad := values <= 0.5 * NEVER).any():
-            i = int(bad.nonzero()[0])
-            raise InfeasibleError(f"sentence {i}: every label sequence uses a forbidden label or transition (-inf)")
+            raise InfeasibleError(
+                f"sentence {int(bad.nonzero()[0])}: every label sequence uses a forbidden label or transition (-inf)"
+            )
         return values
