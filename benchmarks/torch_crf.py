@@ -1,9 +1,9 @@
 """ChainCRF beside pytorch-crf and torch-struct: ``python benchmarks/torch_crf.py [--threads 1] [--turns 7]``.
 
-Loss and gradient, decoding and marginals of padded batches in float32, with lengths from 5 to the longest and one state_dict for all;
-milliseconds, the least of some turns taken one after the other, of CPU (of the clock with more threads, where each module is beside
-itself on one). Memory: what autograd keeps from forward to backward. Scan is this library's second backend. What is not
-installed is left out; ``pip install pytorch-crf torch-struct`` for all.
+Loss and gradient, decoding and marginals of padded batches in float32, with lengths from 5 to the longest and one state_dict for
+all; milliseconds, the least of some turns, of CPU (of the clock with more threads than one). Memory: what autograd keeps from
+forward to backward. Scan is this library's second backend. What would take gigabytes, or is not installed, is left out;
+``pip install pytorch-crf torch-struct`` for all.
 """
 
 import argparse
