@@ -100,9 +100,10 @@ class ChainCRF(nn.Module):
 
     def decode(self, emissions: Any, mask: Tensor | None = None) -> list[list[int]]:
         """The best tags of each sentence, those of the positions that are there."""
-        best = self.best_tags(emissions, mask)
-        rows, none = (best if self.batch_first else best.transpose(0, 1)).tolist(), self.ignore_index
-        return [[tag for tag in row if tag != none] for row in rows]
+        rows = self.best_tags(emissions, mask) if self.batch_first else self.best_tags(emissions, mask).T
+        kept = rows != self.ignore_index
+        tags, ends = rows[kept].tolist(), kept.sum(1).cumsum(0).tolist()
+        return [tags[a:b] for a, b in zip([0, *ends], ends, strict=False)]
 
     def kbest(self, emissions: Any, k: int, mask: Tensor | None = None) -> list[list[list[int]]]:
         """The k best taggings of each sentence, best first, fewer where there are fewer."""

@@ -65,9 +65,8 @@ def chain_sums(emissions: Tensor, table: Tensor, mask: Tensor) -> tuple[Tensor, 
 @torch.library.custom_op("structpred::chain_best", mutates_args=())
 def chain_best(emissions: Tensor, table: Tensor, mask: Tensor, fill: int) -> Tensor:
     """The best label of each position (B, T), `fill` where there is none. Ties go to the first label, at every step."""
-    n, longest, m = emissions.shape
-    sizes = (m, padded(m)), (longest, padded(m)), (longest, padded(m)), (1, padded(m))
-    room = lambda: (tuple(map(np.zeros, sizes)), np.empty(longest, np.int64))  # noqa: E731
+    (n, longest, m), width = emissions.shape, padded(emissions.shape[2])
+    room = lambda: (tuple(np.zeros((k, width)) for k in (m, longest, longest, 1)), np.empty(longest, np.int64))  # noqa: E731
     (found,) = _run(_kernels().decode, (emissions, table, mask), room, (np.full((n, longest), fill),))
     return torch.from_numpy(found).to(emissions.device)
 
