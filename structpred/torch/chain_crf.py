@@ -7,14 +7,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from structpred.core.fixed_scores import FORBIDDEN
-from structpred.core.oracle import Shape
 from structpred.errors import ParameterError
 from structpred.layers import Scores
 from structpred.oracles.chain import ChainOracle
 from structpred.runtime.settings import checked_whole
-from structpred.torch.chain_operators import known_labels
-from structpred.torch.modules import LossModule, beside, checked_batch, reduced
+from structpred.torch.chain_operators import flattened, known_labels
+from structpred.torch.modules import LossModule, beside, checked_batch, plain, reduced
 from structpred.torch.scan import Compiled, Scan
 
 
@@ -67,8 +65,7 @@ class ChainCRF(nn.Module):
 
         It is minus infinity where the true tags are forbidden. Raises DataError for tags out of range and where all is masked.
         """
-        scores, kept = checked_batch(emissions, mask, self.batch_first, self.num_tags)
-        table, m = self._table(scores), self.num_tags
+        (scores, table, kept), m = self._given(emissions, mask), self.num_tags
         known, labels = self._known(tags, scores, kept)
         if self.partial:
             others = known[..., None] & (labels[..., None] != torch.arange(m, device=labels.device))
@@ -83,34 +80,30 @@ class ChainCRF(nn.Module):
 
     def log_partition(self, emissions: Any, mask: Tensor | None = None) -> Tensor:
         """log Z (B,)."""
-        scores, kept = checked_batch(emissions, mask, self.batch_first, self.num_tags)
-        return self.backend.log_partition(scores, self._table(scores), kept)
+        return self.backend.log_partition(*self._given(emissions, mask))
 
     def marginals(self, emissions: Any, mask: Tensor | None = None) -> Tensor:
         """The probability of each tag at each position, in the form of padded emissions; 0 where masked. Differentiable."""
-        scores, kept = checked_batch(emissions, mask, self.batch_first, self.num_tags)
-        found = self.backend.marginals(scores, self._table(scores), kept)
+        found = self.backend.marginals(*self._given(emissions, mask))
         return found if self.batch_first else found.transpose(0, 1)
 
     def best_tags(self, emissions: Any, mask: Tensor | None = None) -> Tensor:
         """The best tags as a tensor (B, T), `ignore_index` where masked; it compiles and exports."""
-        scores, kept = checked_batch(emissions, mask, self.batch_first, self.num_tags)
-        found = self.backend.best(scores, self._table(scores), kept, self.ignore_index)
+        found = self.backend.best(*self._given(emissions, mask), self.ignore_index)
         return found if self.batch_first else found.transpose(0, 1)
 
     def decode(self, emissions: Any, mask: Tensor | None = None) -> list[list[int]]:
         """The best tags of each sentence, those of the positions that are there."""
-        rows = self.best_tags(emissions, mask) if self.batch_first else self.best_tags(emissions, mask).T
-        kept = rows != self.ignore_index
-        tags, ends = rows[kept].tolist(), kept.sum(1).cumsum(0).tolist()
+        given = self._given(emissions, mask)
+        tags, ends = self.backend.best(*given, -1)[given[2]].tolist(), given[2].sum(1).cumsum(0).tolist()
         return [tags[a:b] for a, b in zip([0, *ends], ends, strict=False)]
 
     def kbest(self, emissions: Any, k: int, mask: Tensor | None = None) -> list[list[list[int]]]:
         """The k best taggings of each sentence, best first, fewer where there are fewer."""
-        scores, kept = checked_batch(emissions, mask, self.batch_first, self.num_tags)
-        theta, shapes = self._flat(scores, kept)
-        oracle = ChainOracle()
-        own = iter(zip(Scores.of(oracle, shapes).split(theta.detach().double().cpu().numpy()), shapes, strict=True))
+        scores, table, kept = self._given(emissions, mask)
+        theta, lengths, _ = flattened(scores, table, kept)
+        oracle, shapes = ChainOracle(), [(own, self.num_tags) for own in lengths.tolist()]
+        own = iter(zip(Scores.of(oracle, shapes).split(plain(theta.detach().double().flatten())), shapes, strict=True))
         return [[y.tolist() for y in oracle.kbest(*next(own), k)] if n else [[]] for n in kept.sum(1)]
 
     def loss(self, loss: LossModule, emissions: Any, tags: Any, mask: Tensor | None = None) -> Tensor:
@@ -118,35 +111,27 @@ class ChainCRF(nn.Module):
 
         Losses that take costs, as the hinge does, get 1 for each wrong tag. Tokens with `ignore_index` are left out.
         """
-        scores, kept = checked_batch(emissions, mask, self.batch_first, self.num_tags)
+        scores, table, kept = self._given(emissions, mask)
         kept, labels = self._known(tags, scores, kept)
-        theta, shapes = self._flat(scores, kept)
-        lengths, m, gold = [own for own, _ in shapes], self.num_tags, labels[kept]
-        wrong = (gold[:, None] != torch.arange(m, device=gold.device)).to(scores.dtype)
-        costs = [pad(own.reshape(-1), (0, m * m)) for own in wrong.split(lengths)] if "costs" in loss.loss.takes else []
-        true = [own.cpu().numpy() for own in gold.split(lengths)]
-        values = loss(theta, shapes=shapes, gold=true, costs=torch.cat(costs) if costs else None)
+        (theta, lengths, nodes), gold, m = flattened(scores, table, kept), labels[kept], self.num_tags
+        shapes = [(own, m) for own in lengths.tolist()]
+        wrong = (gold[:, None] != torch.arange(m, device=gold.device)).to(theta.dtype)
+        costs = torch.zeros_like(theta).masked_scatter(nodes[:, None], wrong).flatten() if "costs" in loss.loss.takes else None
+        values = loss(theta.flatten(), shapes=shapes, gold=plain(gold.split(lengths.tolist())), costs=costs)
         return values.new_zeros(len(scores)).masked_scatter(kept.any(1), values)
 
-    def _table(self, scores: Tensor) -> Tensor:
-        """The scores of transitions, first and last tags as the operators take them, in the type of those of tags."""
-        table = _joined(self.start_transitions, self.end_transitions, self.transitions).to(scores.dtype)
-        return table.masked_fill(self._barred, -torch.inf)
+    def _given(self, emissions: Any, mask: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+        """Scores, table and mask as operators take them, in the wider type of emissions and parameters."""
+        scores, kept = checked_batch(emissions, mask, self.batch_first, self.num_tags)
+        table = _joined(self.start_transitions, self.end_transitions, self.transitions)
+        dtype = torch.promote_types(scores.dtype, table.dtype)
+        return scores.to(dtype), table.to(dtype).masked_fill(self._barred, -torch.inf), kept
 
     def _known(self, tags: Any, scores: Tensor, kept: Tensor) -> tuple[Tensor, Tensor]:
         """Where there is a tag, and the tags, 0 elsewhere."""
         given = beside(tags, scores, "tags", self.batch_first)
         known = kept & (given != self.ignore_index)
         return known, known_labels(given, known, self.num_tags)
-
-    def _flat(self, scores: Tensor, kept: Tensor) -> tuple[Tensor, list[Shape]]:
-        """Part scores and shapes as `ChainOracle` has them, of sentences that are not empty."""
-        table, order, m = self._table(scores).clamp(min=FORBIDDEN), kept.cumsum(1)[..., None], self.num_tags
-        edges = torch.where(order == 1, table[m, :m], 0.0) + torch.where(order == order[:, -1:], table[:m, m], 0.0)
-        lengths = [own for own in kept.sum(1).tolist() if own]
-        rows = (scores + edges)[kept].clamp(min=FORBIDDEN).split(lengths)
-        pieces = [part.reshape(-1) for own in rows for part in (own, table[:m, :m])]
-        return torch.cat(pieces or [scores.new_zeros(0)]), [(own, m) for own in lengths]
 
 
 def _joined(first: Tensor, last: Tensor, follow: Tensor) -> Tensor:

@@ -178,6 +178,8 @@ def _padded(given: Any, batch_first: bool) -> tuple[torch.Tensor, torch.Tensor |
     """(B, T, ...), and (B, T) which positions there are; None for a tensor that was padded before."""
     if isinstance(given, PackedSequence):
         values, lengths = pad_packed_sequence(given, batch_first=True)
+    elif not isinstance(given, torch.Tensor):
+        raise DataError(f"expected a tensor or a PackedSequence, got {type(given).__name__}")
     elif given.is_nested:
         values, lengths = pad_sequence(given.unbind(), batch_first=True), torch.tensor([len(own) for own in given.unbind()])
     else:

@@ -5,8 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from structpred.errors import DataError, InfeasibleError
-from structpred.torch.chain_operators import NEVER, chain, chain_best
+from structpred.torch.chain_operators import NEVER, chain, chain_best, check_possible, check_scores
 
 
 class Compiled:
@@ -52,8 +51,9 @@ class Scan:
     def marginals(self, emissions: Tensor, table: Tensor, mask: Tensor) -> Tensor:
         """The probabilities of tags (B, T, m): the gradient of log Z by their scores."""
         again = torch.is_grad_enabled() and (emissions.requires_grad or table.requires_grad)
-        with torch.enable_grad():
-            own = emissions if emissions.requires_grad else emissions.detach().requires_grad_()
+        with torch.inference_mode(False), torch.enable_grad():
+            own = emissions if emissions.requires_grad else emissions.detach().clone().requires_grad_()
+            table = table.clone() if table.is_inference() else table
             (found,) = torch.autograd.grad(self.log_partition(own, table, mask).sum(), own, create_graph=again)
         return found
 
@@ -74,9 +74,8 @@ class Scan:
 
     def _matrices(self, emissions: Tensor, table: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """(B, power of two, m + 1, m + 1), and the scores of the last tag (m + 1,)."""
-        if self.checked and not torch.compiler.is_compiling() and (bad := mask & ~(emissions < torch.inf).all(2)).any():
-            i, t = bad.nonzero()[0].tolist()
-            raise DataError(f"sentence {i}, position {t}: a score is NaN or infinite (only -inf forbids)")
+        if self._checks():
+            check_scores(emissions, table, mask)
         m, room = table.shape[0] - 1, (1 << max(mask.shape[1] - 1, 0).bit_length()) - mask.shape[1]
         moves = table.clamp(min=NEVER)
         barred, corner = torch.full_like(moves[:, :1], NEVER), moves.new_zeros(1)
@@ -86,8 +85,9 @@ class Scan:
         return torch.cat((rows, still.expand(rows.shape[0], room, m + 1, m + 1)), 1), torch.cat((moves[:m, m], corner))
 
     def _possible(self, values: Tensor) -> Tensor:
-        if self.checked and not torch.compiler.is_compiling() and (bad := values <= 0.5 * NEVER).any():
-            raise InfeasibleError(
-                f"sentence {int(bad.nonzero()[0])}: every label sequence uses a forbidden label or transition (-inf)"
-            )
+        if self._checks():
+            check_possible(values <= 0.5 * NEVER)
         return values
+
+    def _checks(self) -> bool:
+        return self.checked and not torch.compiler.is_compiling()

@@ -1,5 +1,7 @@
 """ChainCRF beside enumeration, pytorch-crf and its own second backend: any mask, constraints, unknown tags, losses, bad input."""
 
+import copy
+import pickle
 from collections.abc import Callable
 from itertools import pairwise, product
 from typing import Any
@@ -275,3 +277,53 @@ def test_constraints_of_a_tagging_scheme() -> None:
     emissions[..., 1] = 9.0
     assert crf.decode(emissions) == [[0, 1, 1, 1]]
     assert "_barred" not in crf.state_dict()
+
+
+@BACKENDS
+def test_what_is_masked_or_in_another_form_changes_nothing(backend: Any) -> None:
+    """Any number as a masked tag, whole numbers as a mask, strided input; inputs stay as they are; copies give the same."""
+    crf, (emissions, tags, mask) = made(backend=backend), batch()
+    tags = tags.clamp(min=0)
+    expected, other = crf(emissions, tags, mask), torch.where(mask, tags, 77)
+    before = [own.clone() for own in (emissions, other, mask)]
+    turned = [own.transpose(0, 1).contiguous().transpose(0, 1) for own in (emissions, other, 2 * mask.long())]
+    for module in (crf, copy.deepcopy(crf), pickle.loads(pickle.dumps(crf))):
+        assert torch.equal(module(emissions, other, mask), expected)
+        assert torch.equal(module(*turned), expected)
+    assert all(torch.equal(one, two) for one, two in zip((emissions, other, mask), before, strict=True))
+    crf.requires_grad_(False)
+    assert not crf(emissions, tags, mask).requires_grad
+    with torch.inference_mode():
+        torch.testing.assert_close(crf.marginals(emissions.clone(), mask), crf.marginals(emissions, mask))
+
+
+@BACKENDS
+def test_types_single_tags_and_single_positions(backend: Any) -> None:
+    """The wider type of scores and parameters comes out; one tag has the likelihood 1; starts belong to the first kept token."""
+    crf, (emissions, tags, mask) = made(backend=backend), batch()
+    tags = tags.clamp(min=0)
+    assert crf(emissions.float(), tags, mask).dtype == torch.float64
+    assert crf.half()(emissions.half(), tags, mask).dtype == torch.float32
+    assert ChainCRF(1, backend=backend)(torch.randn(2, 1, 1), torch.zeros(2, 1, dtype=torch.long)).item() == pytest.approx(
+        0.0, abs=1e-6
+    )
+    crf = made(backend=backend)
+    first = torch.tensor([[False, True, False, False, False]])
+    (found,) = torch.autograd.grad(crf(emissions[:1], tags[:1], first), crf.start_transitions)
+    chosen = torch.nn.functional.one_hot(tags[0, 1], M)
+    torch.testing.assert_close(
+        found, chosen - (emissions[0, 1] + crf.start_transitions + crf.end_transitions).softmax(0).detach()
+    )
+
+
+@BACKENDS
+def test_an_ignored_tag_may_be_a_decision(backend: Any) -> None:
+    """With ignore_index 0 decoding still gives tag 0; parameters that are NaN, and lists, are refused."""
+    crf = made(torch.float32, backend=backend, ignore_index=0)
+    scores = torch.tensor([[[99.0, 0.0, 0.0], [0.0, 99.0, 0.0]]])
+    assert crf.decode(scores) == [[0, 1]]
+    refused(DataError, "a tensor or a PackedSequence, got list", lambda: crf(scores, [[1, 1]]))
+    with torch.no_grad():
+        crf.transitions[0, 1] = torch.nan
+    refused(DataError, "transitions", lambda: crf(scores, torch.ones(1, 2, dtype=torch.long)))
+    refused(DataError, "transitions", lambda: crf.decode(scores))
