@@ -1,7 +1,5 @@
 """The backends of chains: compiled kernels, or plain tensor operations, a scan over products of log-matrices in log T steps."""
 
-from typing import Any
-
 import torch
 from torch import Tensor
 
@@ -11,17 +9,9 @@ from structpred.torch.chain_operators import NEVER, chain, chain_best, check_pos
 class Compiled:
     """The backend of `ChainCRF` on the CPU; tensors of other devices are copied to it, and results back."""
 
-    def log_partition(self, *given: Tensor) -> Tensor:
-        """log Z (B,) of emissions, table and mask, differentiable."""
-        return chain(*given)[0]
-
-    def marginals(self, *given: Tensor) -> Tensor:
-        """The probabilities of tags (B, T, m), differentiable."""
-        return chain(*given)[1]
-
-    def best(self, *given: Any) -> Tensor:
-        """The best tags (B, T), and what is given last where there is no position."""
-        return chain_best(*given)
+    log_partition = staticmethod(lambda *given: chain(*given)[0])
+    marginals = staticmethod(lambda *given: chain(*given)[1])
+    best = staticmethod(chain_best)
 
 
 class Scan:
