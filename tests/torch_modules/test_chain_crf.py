@@ -43,7 +43,7 @@ def batch(n: int = 6, longest: int = 5, seed: int = 1) -> tuple[Any, Any, Any]:
 def listed(crf: Any, emissions: Any, kept: list[int]) -> list[tuple[float, tuple[int, ...]]]:
     """(score, tags) of every tagging of the kept positions that is allowed, best first."""
     first, last, follow = (own.detach().tolist() for own in (crf.start_transitions, crf.end_transitions, crf.transitions))
-    barred, found = crf._barred.tolist(), []
+    barred, found = dict(crf.named_buffers())["_barred"].tolist(), []
     for y in product(range(M), repeat=len(kept)):
         steps = [(M, *y[:1]), *pairwise(y), (*y[-1:], M)] if y else []
         if any(barred[a][b] for a, b in steps):
