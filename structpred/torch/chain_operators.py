@@ -29,7 +29,7 @@ _sum_kernels = later("structpred.oracles.chains._chain_sum_kernels")
 #: in place of minus infinity, whose gradients would be NaN
 NEVER = FORBIDDEN
 #: multiplications of a pass that are worth a thread
-_WORTH = 500_000
+WORTH = 500_000
 
 
 def flattened(emissions: Tensor, table: Tensor, mask: Tensor) -> tuple[Tensor, Any, Tensor]:
@@ -72,7 +72,7 @@ def _numbers(emissions: Tensor, table: Tensor, mask: Tensor) -> tuple[Any, ...]:
 
 
 def _on_threads(call: Callable[[int, int], None], lengths: Any, m: int) -> None:
-    n_jobs = max(min(torch.get_num_threads(), int(lengths.sum()) * m * padded(m) // _WORTH), 1)
+    n_jobs = max(min(torch.get_num_threads(), int(lengths.sum()) * m * padded(m) // WORTH), 1)
     run_ranges(call, split_evenly(lengths, n_jobs), n_jobs)
 
 
