@@ -39,7 +39,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "tuning": {"evaluation", "models", "trainers", "data", "core", "io", "storage", "text", "runtime", "errors"},
     "distributed": {"models", "trainers", "objectives", "data", "task", "core", "io", "storage", "runtime", "errors"},
     "compat": {"models", "data", "core", "io", "runtime", "errors"},
-    "torch": {"layers", "core", "runtime", "errors"},
+    "torch": {"layers", "oracles", "core", "runtime", "errors"},
     "testing": {"models", "data", "core", "io", "errors"},
     "bridges": {"models", "evaluation", "data", "core", "io", "text", "runtime", "errors"},
     "export": {"models", "oracles", "features", "data", "io", "storage", "runtime", "errors"},

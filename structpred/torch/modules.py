@@ -1,4 +1,4 @@
-"""Losses and layers as `nn.Module`, their autograd functions, and batches of part scores as tensors and as flat float64 arrays.
+"""Losses and layers as `nn.Module`, their autograd functions, and batches of scores: padded, or as flat float64 arrays.
 
 A derivative that is not known raises: it is never taken for a constant.
 """
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence, pad_sequence
 
 from structpred.core.oracle import Oracle, Shape
 from structpred.errors import DataError, MissingCapabilityError, ParameterError
@@ -134,6 +135,56 @@ def plain(given: Any) -> Any:
     if isinstance(given, Sequence) and not isinstance(given, str) and any(isinstance(own, torch.Tensor) for own in given):
         return [plain(own) for own in given]
     return given
+
+
+def checked_batch(
+    given: Any, mask: torch.Tensor | None, batch_first: bool, width: int | None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Scores (B, T, width), in float32 or float64, and the mask (B, T), all true where none is given. Raises DataError.
+
+    given: a padded tensor, a nested one, or a PackedSequence. width: None where it is one more than T.
+    """
+    scores, found = _padded(given, batch_first)
+    form = (*scores.shape[:2], scores.shape[1] + 1 if width is None else width)
+    if not scores.is_floating_point() or tuple(scores.shape) != form:
+        raise DataError(
+            f"expected floats (batch, time, {width or 'time + 1'}), got {scores.dtype} of shape {tuple(scores.shape)}"
+        )
+    if mask is not None:
+        own = beside(mask, scores, "mask", batch_first).bool()
+        found = own if found is None else found & own
+    found = torch.ones(scores.shape[:2], dtype=torch.bool, device=scores.device) if found is None else found
+    return scores if scores.dtype == torch.float64 else scores.float(), found
+
+
+def beside(given: Any, scores: torch.Tensor, name: str, batch_first: bool) -> torch.Tensor:
+    """Whole numbers or truth values, one a position of the scores, else DataError; padded, packed or nested as they may be."""
+    own, _ = _padded(given, batch_first)
+    if own.shape != scores.shape[:2] or own.is_floating_point() or own.device != scores.device:
+        expected, came = (f"{tuple(one.shape[:2])} on {one.device}" for one in (scores, own))
+        raise DataError(f"{name}: expected whole numbers (batch, time) = {expected}, got {own.dtype} {came}")
+    return own
+
+
+def reduced(values: torch.Tensor, mask: torch.Tensor, reduction: str) -> torch.Tensor:
+    """The values (B,), their sum, their mean, or the sum by the number of positions that are there."""
+    ways = {"none": values, "sum": values.sum(), "mean": values.mean(), "token_mean": values.sum() / mask.sum()}
+    if reduction not in ways:
+        raise ParameterError(f"reduction: expected one of {', '.join(ways)}, got {reduction!r}")
+    return ways[reduction]
+
+
+def _padded(given: Any, batch_first: bool) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """(B, T, ...), and (B, T) which positions there are; None for a tensor that was padded before."""
+    if isinstance(given, PackedSequence):
+        values, lengths = pad_packed_sequence(given, batch_first=True)
+    elif not isinstance(given, torch.Tensor):
+        raise DataError(f"expected a tensor or a PackedSequence, got {type(given).__name__}")
+    elif given.is_nested:
+        values, lengths = pad_sequence(given.unbind(), batch_first=True), torch.tensor([len(own) for own in given.unbind()])
+    else:
+        return (given if batch_first or given.dim() < 2 else given.transpose(0, 1)), None
+    return values, torch.arange(values.shape[1], device=values.device) < lengths.to(values.device)[:, None]
 
 
 class _Module(torch.nn.Module):
