@@ -30,8 +30,7 @@ class Room(Kind):
 
     def _result(self, name: str) -> Callable[..., Any]:
         """The function of that name, or the method of Kind that refuses."""
-        found: Callable[..., Any] = getattr(self._work("results"), name, None) or getattr(super(), name)
-        return found
+        return getattr(self._work("results"), name, None) or getattr(super(), name)
 
     def training(self, values: Mapping[str, Any]) -> "Training[Any]":
         """One run of `structpred train NAME`."""
@@ -46,8 +45,7 @@ class Room(Kind):
 
     def shards(self, model: Any, asked: Asked, n: int) -> "Shards":
         """The data in pieces."""
-        shards: Shards = self._result("shards")(model, asked, n)
-        return shards
+        return self._result("shards")(model, asked, n)
 
     def words_as_data(self, model: Any, asked: Asked, sentences: Sequence[Sequence[str]]) -> str:
         """Sentences in the format of the training data."""
@@ -63,8 +61,7 @@ class Room(Kind):
 
     def explain(self, model: Any, asked: Asked) -> Explained:
         """What each feature adds to the score of an output."""
-        explained: Explained = self._result("explain")(model, asked)
-        return explained
+        return self._result("explain")(model, asked)
 
     def inspect(self, model: Any, asked: Asked) -> str:
         """Settings, certificate and what was learnt, as text or as one JSON object."""

@@ -184,8 +184,7 @@ def resolved_passes(values: Mapping[str, Any], given: Mapping[str, Any], lacks: 
         checked("trainer", name, trainers_without(lacks), " or MODULE:CLASS")
     named = trainer_of(given_name)
     least = 1 if named in (None, "adam") else resolve_trainer(named)[0].least_passes
-    passes: int = values["max_iter"] or max({**DEFAULTS, **given}["max_iter"], least)
-    return passes
+    return values["max_iter"] or max({**DEFAULTS, **given}["max_iter"], least)
 
 
 def shared_params(given: Mapping[str, Any], lacks: Sequence[str]) -> list[click.Parameter]:
@@ -228,8 +227,7 @@ def trainer_of(name: str | None) -> "str | Trainer | None":
     if name is None:
         return None
     if ":" in name:
-        own: Trainer = made(name, Trainer, "my_package.subgradient:Subgradient")
-        return own
+        return made(name, Trainer, "my_package.subgradient:Subgradient")
     kind, *pairs = name.split(",")
     return _with_settings(kind, pairs) if pairs else name
 

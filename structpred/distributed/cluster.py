@@ -228,8 +228,7 @@ def workers_of(client: Any) -> dict[str, Any]:
 
     `client.scheduler_info` tells of five of them, and of none where the client itself asks at that moment for less.
     """
-    found: dict[str, Any] = client.sync(client.scheduler.identity, n_workers=-1)["workers"]
-    return found
+    return client.sync(client.scheduler.identity, n_workers=-1)["workers"]
 
 
 def check_memory(workers: Mapping[str, Any], shards: Sequence[Any]) -> None:

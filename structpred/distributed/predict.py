@@ -289,8 +289,7 @@ def _part_of(future: Any, k: int, shard: Any, target: str) -> Part:
     from distributed import KilledWorker
 
     try:
-        found: Part = future.result()
-        return found
+        return future.result()
     except StructpredError:
         raise
     except KilledWorker as error:

@@ -70,8 +70,7 @@ def get_scorer(name: str) -> Scorer:
         return partial(tree_score, figure=name)
     if name not in FIGURES:
         raise ParameterError(f"scorer: expected one of {', '.join((*FIGURES, *TREE_FIGURES))}, got {name!r}")
-    scorer: Scorer = make_sequence_scorer(name)
-    return scorer
+    return make_sequence_scorer(name)
 
 
 def make_sequence_scorer(figure: str = "f1", *, scheme: str = "conlleval") -> Any:

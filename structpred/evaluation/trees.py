@@ -98,8 +98,7 @@ class Forest:
             if (jumps == root).all():
                 break
             jumps = jumps[jumps]
-        reached: Flags = jumps[:-1] == root
-        return reached
+        return jumps[:-1] == root
 
     def non_projective(self) -> Flags:
         """Which arcs from a head to a word have, strictly between the two, a word that does not descend from the head.

@@ -215,8 +215,7 @@ def selected(training: Training) -> list[int]:
     """The templates, largest weight first; among those that are zero in the end, the largest on average over the epochs first."""
     norms = np.array(training.norms)
     earlier = np.mean(training.group_weights, axis=0)[:-1] if len(training.group_weights) else norms
-    order: list[int] = np.lexsort((-earlier, -norms)).tolist()
-    return order
+    return np.lexsort((-earlier, -norms)).tolist()
 
 
 def spread(treebank: Treebank, most: int) -> Treebank:

@@ -69,8 +69,7 @@ class Wanted(NamedTuple):
                 write_atomic(path, text.encode())
         else:
             text = path.read_text()
-        found: T = rebuilt(kind, json.loads(text)["found"])
-        return found
+        return rebuilt(kind, json.loads(text)["found"])
 
 
 class Experiment(ABC):

@@ -90,8 +90,7 @@ class SegmentFeatures(FeatureMap):
         self.segments.flush(i, scratch[k:], coef, w[n:])
 
     def _inside(self, i: int, mu: Floats) -> Floats:
-        found: Floats = _kernels().inside_of(mu, self.shapes[i][0], self.longest, self.segments.n_labels).ravel()
-        return found
+        return _kernels().inside_of(mu, self.shapes[i][0], self.longest, self.segments.n_labels).ravel()
 
     def arrays(self) -> Sequence[AnyArray]:
         """The packed features."""

@@ -86,8 +86,7 @@ class ChainSteps(PlainSteps):
         """The parts of the labels that the last step found."""
         from structpred.oracles.chains._chain_kernels import parts_of
 
-        out: Integers = parts_of(self.out, int(self.pair.lengths[i]), self.pair.n_labels)
-        return out
+        return parts_of(self.out, int(self.pair.lengths[i]), self.pair.n_labels)
 
     def violations(self, w: Vector, loss_weight: float) -> Floats:
         """From what the labels found and the true ones score, not from differences: the last bits may not be those of steps."""
@@ -108,11 +107,10 @@ class SequenceSteps(ChainSteps):
         """As `CompiledUpdates` of task/steps.py."""
         from structpred.fused._chain_kernels import sequence_updates
 
-        found: tuple[int, bool] = sequence_updates(
+        return sequence_updates(
             items, self.features.table(update.weights.v), self.space, self.rule, self.aim, loss_weight, self.scratch, self.out,
             *self.pairs, self.most, update.fixed, update.limits, update.state,
         )  # fmt: skip
-        return found
 
     def log_losses(self, w: Vector, shares: Floats) -> tuple[Floats, Floats]:
         """-log p(y_i | x_i) of every sequence, and the gradient of their sum weighed by `shares`: flat, float64.

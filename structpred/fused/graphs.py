@@ -65,11 +65,10 @@ class GraphUpdates:
         """Steps of many graphs with the update of an online trainer (`CompiledUpdates` of the core)."""
         from structpred.fused._graph_update_kernels import graph_updates
 
-        found: tuple[int, bool] = graph_updates(
+        return graph_updates(
             items, self.graphs, self.fixed, self.aim, loss_weight, self.search, self.room, self.most,
             update.fixed, update.limits, update.state,
         )  # fmt: skip
-        return found
 
 
 def _plan_of(oracle: Oracle) -> tuple[int, Callable[[Shape], tuple[Integers, Integers]]]:

@@ -71,8 +71,7 @@ class TreeSteps(PartSteps):
     def last_parts(self, i: int) -> Integers:
         """The arcs of the tree that the last step found."""
         n, heads = int(self.features.data.lengths[i]), self._memory[5][1]
-        parts: Integers = np.arange(n) * (n + 1) + heads[:n]
-        return parts
+        return np.arange(n) * (n + 1) + heads[:n]
 
     def compiled_updates(self) -> CompiledUpdates:
         """Steps of many sentences with the update of an online trainer."""
@@ -82,10 +81,7 @@ class TreeSteps(PartSteps):
         """As `CompiledUpdates` of task/steps.py."""
         from structpred.fused._tree_kernels import tree_updates
 
-        found: tuple[int, bool] = tree_updates(
-            items, loss_weight, self._memory, self.most, update.fixed, update.limits, update.state
-        )
-        return found
+        return tree_updates(items, loss_weight, self._memory, self.most, update.fixed, update.limits, update.state)
 
     def violations(self, w: Vector, loss_weight: float) -> Floats:
         """From what the trees found and the true ones score, not from differences, which cost more than a search.

@@ -229,8 +229,7 @@ def mean_point(batch: Scores, found: Perturbed) -> Floats:
     """1/m sum_k f_k mu(y_k), flat: the mean output, with the factors of multiplicative noise where there are any."""
     if found.best.points is not None:
         amounts = found.best.points.reshape(-1, batch.size)
-        mean: Floats = (amounts if found.factors is None else found.factors * amounts).mean(axis=0)
-        return mean
+        return (amounts if found.factors is None else found.factors * amounts).mean(axis=0)
     out = np.zeros(batch.size)
     factors = np.empty((0, 0)) if found.factors is None else found.factors
     _kernels().mean_counts(found.best.parts, found.best.part_ends, batch.offsets, factors, out)

@@ -283,8 +283,7 @@ class StructuredEstimator(Estimator, ABC):
                 "warm_start: this model holds weights but not the state of the run that made them (it was loaded from a file, or "
                 "fitted without warm_start=True, or in pieces); fit a new one, or set warm_start=False to start from zero"
             )
-        kept: Progress = progress
-        return kept
+        return progress
 
     def _chosen_trainer(self) -> str | Trainer:
         """The setting `trainer`; in place of None what `fit` took, or will take at least."""

@@ -19,8 +19,7 @@ SCORINGS = ("labels", "parts", "exact", "loss")
 def checked_scoring(scoring: Any) -> Scoring:
     """The setting as it is; ParameterError where it is neither a known name nor a function."""
     if scoring is None or callable(scoring) or scoring in SCORINGS:
-        known: Scoring = scoring
-        return known
+        return scoring
     raise ParameterError(
         f"scoring: expected one of {', '.join(SCORINGS)}, None, or a function of true and predicted labels, got {scoring!r}"
     )

@@ -147,8 +147,7 @@ class Sharding(ABC):
 
     def dev_scorer(self, model: Any, plan: Any, dev: Any) -> Callable[[Vector], float]:
         """The score on held-out data, as a function of all weights of the model."""
-        score: Callable[[Vector], float] = model._dev_scorer(plan, dev)
-        return score
+        return model._dev_scorer(plan, dev)
 
     def names(self, plan: Any) -> Names | None:
         """What the weights are called; None: as their groups are."""

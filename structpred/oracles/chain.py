@@ -151,8 +151,7 @@ class ChainOracle(Oracle):
 
     def clique_parts(self, shape: Shape) -> tuple[Integers, Integers]:
         """Variable (t, i, j), flat in that order: label j follows label i at position t + 1. One position: its labels."""
-        found: tuple[Integers, Integers] = _projection().chain_parts(*checked_sizes(shape, *_NAMES))
-        return found
+        return _projection().chain_parts(*checked_sizes(shape, *_NAMES))
 
     def project_cliques(
         self, points: Scores, offsets: Integers, shapes: Sequence[Shape], start: Floats | None = None, n_jobs: int = 1
@@ -162,8 +161,7 @@ class ChainOracle(Oracle):
         lengths, n_labels = sizes.T
         given, ends = checked_batch(points, offsets, np.maximum((lengths - 1) * n_labels**2, n_labels * (lengths == 1)))
         forests = [_projection().chain_forest(*row) for row in sizes.tolist()]
-        found: tuple[Floats, Floats] = _projection().project_forests(given, ends, forests, start, n_jobs=n_jobs)
-        return found
+        return _projection().project_forests(given, ends, forests, start, n_jobs=n_jobs)
 
     def enumerate(self, shape: Shape) -> Iterator[Labels]:
         """All L^T label sequences."""

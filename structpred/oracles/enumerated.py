@@ -141,8 +141,7 @@ class EnumeratedOracle(Oracle):
     def argmax_relaxed(self, scores: Scores, shape: Shape) -> Floats:
         """The best point of the convex hull of all mu(y), the tightest relaxation there is: mu of the best output."""
         _, counts, given = self._asked(scores, shape)
-        best: Floats = counts[[int((counts @ given).argmax())]].toarray()[0]
-        return best
+        return counts[[int((counts @ given).argmax())]].toarray()[0]
 
     def argmax_relaxed_constrained(self, scores: Scores, shape: Shape, A: ArrayLike, b: ArrayLike) -> Floats | None:
         """The best mixture of outputs with A mu <= b, a linear program over their shares; None if there is none."""
@@ -159,8 +158,7 @@ class EnumeratedOracle(Oracle):
             return None
         if not found.success:
             raise OracleError(f"shape {shape}: the linear program over all outputs failed: {found.message}")
-        mu: Floats = counts.T @ np.asarray(found.x)
-        return mu
+        return counts.T @ np.asarray(found.x)
 
     def argmax_per_loss(self, scores: Scores, costs: Floats, shape: Shape) -> tuple[Integers, Floats, list[Labels]]:
         """For each value of costs . mu (costs are whole numbers): the best score and an output that has it."""

@@ -132,8 +132,7 @@ class MilpOracle(VectorOracle):
         room, whole = _NEAR * (1.0 + sizes), self._integrality == 1.0
         in_rows = ((sums <= self._high + room) & (sums >= self._low - room)).all(axis=1)
         in_box = (np.abs(X - np.clip(X, self._lower, self._upper)) <= _NEAR).all(axis=1)
-        kept: Flags = in_rows & in_box & (np.abs(X - np.rint(X))[:, whole] <= _NEAR).all(axis=1)
-        return kept
+        return in_rows & in_box & (np.abs(X - np.rint(X))[:, whole] <= _NEAR).all(axis=1)
 
     def _enumerate(self, shape: Shape) -> Iterator[Labels]:
         sides = [np.arange(low, high + 1.0) for low, high in zip(np.ceil(self._lower), self._upper, strict=True)]

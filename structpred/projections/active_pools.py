@@ -51,8 +51,7 @@ class ActivePools:
     def bytes_of(self, slots: Integers) -> Integers:
         """The bytes that each slot uses."""
         caps = self._caps[slots]
-        found: Integers = 24 * caps + 4 * caps * (caps + 1) + 16 * caps * self._widths[slots]
-        return found
+        return 24 * caps + 4 * caps * (caps + 1) + 16 * caps * self._widths[slots]
 
     def new_slot(self) -> int:
         """An empty slot without room."""

@@ -215,8 +215,7 @@ class _ActiveSet:
         n = len(self.labels)
         sides = np.stack((dots - dots.mean(), np.ones(n)), axis=1)
         change, ones = cho_solve((self.factor[:n, :n], False), sides, check_finite=False).T
-        found: Floats = change - (change.sum() / ones.sum()) * ones
-        return found
+        return change - (change.sum() / ones.sum()) * ones
 
 
 def drop_column(factor: Floats, n: int, k: int) -> None:

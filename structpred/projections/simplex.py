@@ -28,8 +28,7 @@ def project_onto_simplex(point: ArrayLike) -> Floats:
     high = np.sort(shifted[shifted > -1.0])[::-1]
     thresholds = (np.cumsum(high) - 1.0) / np.arange(1, len(high) + 1)
     tau = float(thresholds[np.flatnonzero(high > thresholds)[-1]])
-    nearest: Floats = np.maximum(shifted - tau, 0.0)
-    return nearest
+    return np.maximum(shifted - tau, 0.0)
 
 
 def project_onto_capped_simplex(point: ArrayLike, cap: float, total: float = 1.0) -> Floats:

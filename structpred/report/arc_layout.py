@@ -147,8 +147,7 @@ def label_places(arc: Arc, x1: float, x2: float, ends: tuple[Integers, Floats]) 
 
 def _clear(places: Floats, passing: Floats, half: float) -> Flags:
     """Which places have none of the (sorted) ends within half a label."""
-    clear: Flags = np.searchsorted(passing, places - half) == np.searchsorted(passing, places + half, "right")
-    return clear
+    return np.searchsorted(passing, places - half) == np.searchsorted(passing, places + half, "right")
 
 
 def text_width(text: str, size: float) -> float:

@@ -10,5 +10,4 @@ def entry_of(kernel: Any, *examples: Any) -> Callable[..., Any]:
     It trusts its caller, and would misread an array of another type or layout. So it is kept next to the arrays that it was made
     for, and made again for other ones. Numbers are converted: give the examples the types that the kernel should get.
     """
-    found: Callable[..., Any] = kernel.compile(tuple(kernel.typeof_pyval(example) for example in examples))
-    return found
+    return kernel.compile(tuple(kernel.typeof_pyval(example) for example in examples))

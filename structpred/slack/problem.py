@@ -150,5 +150,4 @@ class StepProblem(SlackProblem):
 
     def difference(self, label: Any) -> SparseVector:
         """psi of an output."""
-        found: SparseVector = label.difference
-        return found
+        return label.difference

@@ -65,8 +65,7 @@ class LabelCache:
 def _key(label: Any) -> bytes:
     """The bytes of an array, or of the arrays of a step's output."""
     if hasattr(label, "tobytes"):
-        raw: bytes = label.tobytes()
-        return raw
+        return label.tobytes()
     return bytes(label.difference.indices.tobytes() + label.difference.values.tobytes())
 
 

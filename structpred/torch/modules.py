@@ -119,8 +119,7 @@ def array(given: torch.Tensor) -> Numbers:
     """A tensor's numbers, flat, on the CPU, without its history; they may share its memory."""
     if given.dtype not in _KNOWN:
         given = given.to(torch.float64)
-    found: Numbers = given.numpy(force=True).reshape(-1)
-    return found
+    return given.numpy(force=True).reshape(-1)
 
 
 def tensor(numbers: npt.NDArray[np.float64], like: torch.Tensor) -> torch.Tensor:

@@ -128,10 +128,7 @@ class BCFW(Trainer):
         """Where the regulariser adapts its scales: those of the next pass, and the weights that belong to the same blocks."""
         if not problem.regulariser.adapts:
             return state
-        found: BCFWState = rescaled(
-            problem, state, np.concatenate([piece.copy() for piece in state.blocks.pieces_of_sum(problem.task.dim)])
-        )
-        return found
+        return rescaled(problem, state, np.concatenate([piece.copy() for piece in state.blocks.pieces_of_sum(problem.task.dim)]))
 
     def relabelled(self, problem: Problem, state: BCFWState, rows: Integers) -> BCFWState:
         """The blocks of these instances begin at the new truth, the others stay: they are as feasible as before."""

@@ -139,8 +139,7 @@ class CoCoARounds(rounds.RoundAlgorithm):
     def _local(self, part: rounds.Part) -> Problem:
         """The problem of the shard, made once."""
         key = f"local {type(self.trainer).__name__} {self.sigma} {part.n_shards}"
-        made: Problem = kept(part.problem, key, lambda: self.trainer.local_problem(part.problem, self._curvature(part)))
-        return made
+        return kept(part.problem, key, lambda: self.trainer.local_problem(part.problem, self._curvature(part)))
 
 
 class CoCoA(rounds.ShardedTrainer):

@@ -338,8 +338,7 @@ def dots_from(scores: Vector, arena: Arena, first: int, n: int) -> Floats:
     from structpred.core._sparse_kernels import dots_from as found
 
     slots = slice(first, first + n)
-    dots: Floats = found(scores, arena.idx, arena.val, arena.start[slots], arena.length[slots])
-    return dots
+    return found(scores, arena.idx, arena.val, arena.start[slots], arena.length[slots])
 
 
 @once_per_problem

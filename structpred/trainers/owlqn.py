@@ -111,8 +111,7 @@ class OWLQN(LBFGS):
 
     def _split(self, problem: Problem) -> tuple[Smooth, float]:
         """The regulariser's smooth part, and its mu."""
-        found: tuple[Smooth, float] = cast(Any, self._regulariser(problem)).smooth_part()
-        return found
+        return cast(Any, self._regulariser(problem)).smooth_part()
 
     def _objective(self, problem: Problem, z: Floats) -> tuple[float, Floats]:
         """The whole objective, and the gradient of its smooth part."""

@@ -107,8 +107,7 @@ class Problem:
     @cached_property
     def p(self) -> npt.NDArray[np.float64]:
         """The share of each instance in the objective."""
-        p: npt.NDArray[np.float64] = self.task.sample_weight / self.task.sample_weight.sum()
-        return p
+        return self.task.sample_weight / self.task.sample_weight.sum()
 
     @cached_property
     def dual_map(self) -> DualMap:
@@ -123,8 +122,7 @@ class Problem:
     def shares(self) -> npt.NDArray[np.float64]:
         """n * p_i of every instance: how much more than the average it counts; exactly 1 without weights."""
         weights = self.task.sample_weight
-        shares: npt.NDArray[np.float64] = weights * (len(weights) / weights.sum())
-        return shares
+        return weights * (len(weights) / weights.sum())
 
     def share(self, i: int) -> float:
         """n * p_i: how much more than the average instance i counts."""
@@ -314,8 +312,7 @@ class Trainer(ABC):
                 f"trainer: {type(self).__name__} needs a method `weights` of its own, which gives the flat weights of a state; "
                 f"the usual one gives `state.weights.average()`, and there is no such thing in {type(state).__name__}"
             )
-        average: Vector = kept.average()
-        return average
+        return kept.average()
 
     def objective(self, problem: Problem, state: Any) -> tuple[float | None, float | None]:
         """(primal at the weights to return, dual) at the end of a pass; None where the algorithm has none."""

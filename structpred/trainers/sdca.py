@@ -159,11 +159,10 @@ class RowAscent(MappedAscent):
         from structpred.trainers.rows._sdca_kernels import ascend
 
         task = self.task
-        found: int = ascend(
+        return ascend(
             task.indptr, task.indices, task.values, self.rows, self.table, state.w, state.alpha, state.active, state.counts,
             state.limits, seed, budget,
         )  # fmt: skip
-        return found
 
     def dual_point(self, state: SDCAState) -> Floats:
         """Of the alphas."""

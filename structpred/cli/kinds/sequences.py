@@ -142,5 +142,4 @@ class Sequences(Room):
 
     def completed(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Format, templates and score where they are auto."""
-        completed: dict[str, Any] = self._work("training").completed(values)
-        return completed
+        return self._work("training").completed(values)

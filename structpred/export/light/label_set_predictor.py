@@ -163,8 +163,7 @@ class LabelSetPredictor:
         flat = total.reshape(len(scores), -1)
         code = flat.argmax(axis=1)  # the first of equal ones
         _refuse_forbidden(flat[np.arange(len(flat)), code])
-        found: Ints = (code[:, None] >> np.arange(n - 1, -1, -1)) & 1
-        return found
+        return (code[:, None] >> np.arange(n - 1, -1, -1)) & 1
 
     def _between(self, node: int, state: int, first: int, last: int) -> Floats:
         """The scores between a label in a state and the labels first..last-1, in all their states."""

@@ -64,8 +64,7 @@ def read_weights(path: str, sha256: str) -> tuple[dict[str, Any], Arrays]:
 
 def texts_of(arrays: Arrays, name: str) -> list[str]:
     """A list of strings, which the file holds as JSON."""
-    found: list[str] = json.loads(arrays[f"text.{name}"].tobytes())
-    return found
+    return json.loads(arrays[f"text.{name}"].tobytes())
 
 
 def behind_arrays(rows: Rows, parts: Sequence[Part], arrays: Arrays) -> Rows:

@@ -198,8 +198,7 @@ class CorpusReading:
         """The tokens at which a template applies; None for all."""
         if at == "any":
             return None
-        applies: npt.NDArray[np.bool_] = self.position == (0 if at == "first" else self.length - 1)
-        return applies
+        return self.position == (0 if at == "first" else self.length - 1)
 
 
 class CodedTemplates:

@@ -87,8 +87,7 @@ class Tokens(Ragged):
 
     def of(self, i: int) -> list[int]:
         """The lines of a sequence."""
-        lines: list[int] = self.lines[self.offsets[i] : self.offsets[i + 1]].tolist()
-        return lines
+        return self.lines[self.offsets[i] : self.offsets[i + 1]].tolist()
 
 
 @dataclass(frozen=True)

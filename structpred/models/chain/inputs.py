@@ -213,8 +213,7 @@ class TokenInput(_Named):
         counts, least = np.bincount(sequences.codes, minlength=len(sequences.attributes)), self.features.min_count
         kept = [name for name, c in zip(sequences.attributes, counts.tolist(), strict=True) if c >= least]
         self.features = FeatureDictionary.from_names(kept, least)
-        counted: PackedSequences = sequences.packed(kept)
-        return counted
+        return sequences.packed(kept)
 
     def transform(self, sequences: Any) -> PackedSequences:
         """Pack; features not seen at fit are left out."""
@@ -222,8 +221,7 @@ class TokenInput(_Named):
             return super().transform(sequences)
         if self.arrays.names or not isinstance(self.features, FeatureDictionary):
             return super().transform(sequences.dicts())
-        known: PackedSequences = sequences.packed(self.features.names)
-        return known
+        return sequences.packed(self.features.names)
 
     def to_bundle(self) -> Bundle:
         """As of all; files of tokens say in any case whether they are hashed."""

@@ -163,8 +163,7 @@ class ChainLabeler(StructuredEstimator, ChainScores):
     @classmethod
     def _input_of(cls, kind: str, part: Bundle) -> Input:
         """The input that a file holds."""
-        found: Input = INPUTS[kind].from_bundle(part) if kind in INPUTS else _stages().StagedInput.of_bundle(part, cls)
-        return found
+        return INPUTS[kind].from_bundle(part) if kind in INPUTS else _stages().StagedInput.of_bundle(part, cls)
 
     @classmethod
     def _with_input(cls, input_: Input, head: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> Self:
@@ -219,8 +218,7 @@ class ChainLabeler(StructuredEstimator, ChainScores):
         self._keep(result)
 
     def _name_tables(self) -> list[NameTable]:
-        found: list[NameTable] = _inspection().chain_names(self.input_, self.classes_)
-        return found
+        return _inspection().chain_names(self.input_, self.classes_)
 
     def _drop_groups(self, names: Collection[str]) -> None:
         """Take out the templates of these groups; features that are hashed, and arrays, stay."""
@@ -359,13 +357,11 @@ class ChainLabeler(StructuredEstimator, ChainScores):
         against: another label sequence, or "runner-up" (the best other one): only what differs, as differences.
         """
         self._check_fitted()
-        found: Explanation = _inspection().explain(self, x, labels, against)
-        return found
+        return _inspection().explain(self, x, labels, against)
 
     def top_features(self, n: int = 20, *, label: Any = None) -> "Inspection":
         """The n strongest positive and negative weights of each label (or of one), with the transitions."""
-        found: Inspection = _inspection().inspect_weights(self, n, label)
-        return found
+        return _inspection().inspect_weights(self, n, label)
 
     @property
     def transitions_(self) -> npt.NDArray[np.float64]:

@@ -207,8 +207,7 @@ def _merged(scans: Sequence[ChainScan], model: Any, templates: Sequence[Template
         for k, own in enumerate(learnt):
             if isinstance(first, NumericInput) and own.n_columns != first.n_columns:
                 raise DataError(f"shard {k}: expected {first.n_columns} feature columns as in shard 0, got {own.n_columns}")
-        found: Input = first
-        return found
+        return first
     arrays = _input_for(model, (), templates)[0].arrays if rows else TokenArrays(list(spreads[0]))
     arrays.learn(spreads)
     if isinstance(first, CountedTemplates):

@@ -81,8 +81,7 @@ class FieldEstimator(StructuredEstimator, Generic[Outputs, Tables]):
         return MarginalBCFW.name if MarginalBCFW.applies(task) else self._GENERAL
 
     def _name_tables(self) -> list[NameTable]:
-        found: list[NameTable] = self._field.weight_names()
-        return found
+        return self._field.weight_names()
 
     def _keep_field(self, made: Field, oracle: Oracle) -> None:
         """Set the attributes of the field: after training, and when a model file has been read."""
@@ -114,8 +113,7 @@ class FieldEstimator(StructuredEstimator, Generic[Outputs, Tables]):
     def predict(self, X: Any) -> Outputs:
         """The best output of each sample: label sets as an array (n, n_labels) of 0 and 1, graphs as an array of labels each."""
         self._check_fitted()
-        found: Outputs = self._field.outputs(self._field.read(X), self.coef_)
-        return found
+        return self._field.outputs(self._field.read(X), self.coef_)
 
     def predict_marginals(self, X: Any) -> Tables:
         """p(label | x): of label sets an array (n, n_labels), of graphs an array (n_nodes, n_classes) each.
@@ -128,8 +126,7 @@ class FieldEstimator(StructuredEstimator, Generic[Outputs, Tables]):
         data = self._field.read(X)
         require(("marginals",), self.oracle_, "predict_marginals")
         self._check_probabilistic(self._INSTEAD)
-        found: Tables = self._field.marginals(data, self.coef_)
-        return found
+        return self._field.marginals(data, self.coef_)
 
     def score(self, X: Any, y: Any = None) -> float:
         """How well predictions agree with y. Of label sets the mean of |right labels| / |labels of either side| (Jaccard);
@@ -260,8 +257,7 @@ class LabelSharding(FieldSharding):
 
     def _field(self, model: Any, scans: Sequence[LabelScan]) -> LabelField:
         first, edges = scans[0], label_edges(model.edges, LabelCounts.merged([scan.labels for scan in scans]))
-        made: LabelField = model._field_of(first.n_features, first.names, edges)
-        return made
+        return model._field_of(first.n_features, first.names, edges)
 
     def built(self, model: Any, plan: FieldPlan, data: Examples, *, sample_weight: Any = None) -> Task:  # type: ignore[override]
         """The task of the rows. What a wrong label costs is for the field to say: there is no token_weight."""
@@ -301,5 +297,4 @@ class HierarchySharding(LabelSharding):
             if not np.array_equal(scan.labels[0].edges, hierarchy.edges):
                 raise DataError(f"shard {k}: its hierarchy is another one than that of shard 0")
         needed = tightest([scan.labels[1] for scan in scans])
-        made: LabelField = model._field_of(hierarchy, model.label_weights, first.n_features, needed)
-        return made
+        return model._field_of(hierarchy, model.label_weights, first.n_features, needed)

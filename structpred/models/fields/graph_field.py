@@ -284,8 +284,7 @@ class GraphField(RowColumns):
 
     def shown(self, codes: Integers) -> list[Any]:
         """The labels of the nodes."""
-        labels: list[Any] = self.encoder.classes[codes].tolist()
-        return labels
+        return self.encoder.classes[codes].tolist()
 
     def weight_names(self) -> list[NameTable]:
         """Those of nodes "FEATURE -> LABEL", those of edges "edge FEATURE -> LABEL, LABEL", or "edge -> ..." without features."""

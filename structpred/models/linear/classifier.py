@@ -318,8 +318,7 @@ class LinearOrdinal(OfClasses, LinearEstimator):
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The classes (n,): as many thresholds as lie below the score."""
         above = self.predict_scores(X)[:, None] > self.thresholds_
-        found: npt.NDArray[Any] = self.classes_[above.sum(axis=1)]
-        return found
+        return self.classes_[above.sum(axis=1)]
 
     def _offset_names(self) -> list[str]:
         return _threshold_names(len(self.thresholds_))

@@ -77,8 +77,7 @@ class LinearRegressor(RegressorMixin, LinearEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Floats:
         """(n,) numbers."""
-        found: Floats = self._scores(X)[:, 0] + self.intercept_[0]
-        return found
+        return self._scores(X)[:, 0] + self.intercept_[0]
 
     def _trainer_and_surrogate(self) -> tuple[Trainer, Surrogate]:
         loss, trainer = self.loss, resolve_trainer(self._chosen_trainer())[0]

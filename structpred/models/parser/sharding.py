@@ -254,8 +254,7 @@ class ParserSharding(Sharding):
 
     def dev_scorer(self, model: Any, plan: TreePlan, dev: Any) -> Callable[[Vector], float]:
         """The share of right heads on a held-out treebank."""
-        score: Callable[[Vector], float] = model._dev_scorer(plan, self.pruner, held_out_trees(dev))
-        return score
+        return model._dev_scorer(plan, self.pruner, held_out_trees(dev))
 
     def keep(self, model: Any, plan: TreePlan, result: Result, further: Further) -> None:
         """The fitted parser; its relations are learnt here."""

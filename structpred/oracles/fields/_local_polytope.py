@@ -192,8 +192,7 @@ def allowed_labels(graph: Graph, allowed: Flags, wanted: Labels, limit: int = LI
             left[node, state] = False
             queue, queued = np.full(n, node), np.arange(n) == node
             consistent = bool(left[node].any()) and _kernels().propagate(*given, left, queue, queued, 1)
-    labels: Labels = left.argmax(axis=1).astype(np.int64)
-    return labels
+    return left.argmax(axis=1).astype(np.int64)
 
 
 def _open_node(left: Flags) -> int:

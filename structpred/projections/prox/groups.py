@@ -30,8 +30,7 @@ def prox_of_group_norms(prox: Callable[[Floats, float], Floats], point: ArrayLik
     cuts = checked_ends(ends, len(x))
     norms = group_norms(x, cuts)
     factors = np.divide(prox(norms, step), norms, out=np.zeros_like(norms), where=norms > 0.0)
-    found: Floats = x * np.repeat(factors, np.diff(cuts))
-    return found
+    return x * np.repeat(factors, np.diff(cuts))
 
 
 def norm(x: Floats) -> float:

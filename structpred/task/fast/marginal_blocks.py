@@ -68,5 +68,4 @@ def find(task: Any) -> MarginalLayout | None:
     features, oracle, shapes = (getattr(task, name, None) for name in ("features", "oracle", "shapes"))
     if features is None or oracle is None or not shapes:
         return None
-    layout: MarginalLayout | None = welds.find("marginal blocks", features, oracle, shapes)
-    return layout
+    return welds.find("marginal blocks", features, oracle, shapes)

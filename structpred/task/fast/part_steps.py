@@ -211,8 +211,7 @@ def adjoint_block(
     This is the only caller of a map's own `adjoint_block`; without one, or where a subclass has changed `adjoint`, it loops.
     """
     if (block := stand_in(features, "adjoint_block", _FEATURES)) is not None:
-        found: tuple[Integers, Floats, Integers] = block(first, parts, counts, ends)
-        return found
+        return block(first, parts, counts, ends)
     pieces: list[SparseVector] = []
     for k, (a, b) in enumerate(pairwise(ends.tolist())):
         try:

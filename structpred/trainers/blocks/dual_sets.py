@@ -295,8 +295,7 @@ class CliqueMarginals(Hulls):
         """By the oracle's `project_cliques`; `start` are its multipliers."""
         oracle, point = cast(Any, self.task.oracle), self._moved(base, slopes, step)
         warm = start if len(start) else None
-        found: tuple[Floats, Floats] = oracle.project_cliques(point, self.offsets, self.shapes, warm, self.task.n_jobs)
-        return found
+        return oracle.project_cliques(point, self.offsets, self.shapes, warm, self.task.n_jobs)
 
 
 DualSet = Boxes | Hulls

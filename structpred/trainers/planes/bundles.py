@@ -56,8 +56,7 @@ class BestSoFar:
 
     def weights(self, problem: Problem, state: Any) -> Vector:
         """The weights with the smallest objective that is known; before the first sweep ends, zero."""
-        best: Vector = getattr(state, "sweep", state).best.copy()
-        return best
+        return getattr(state, "sweep", state).best.copy()
 
     def objective(self, problem: Problem, state: Any) -> tuple[float, float]:
         """The objective at the weights to return, known from their sweep, and the largest dual value."""

@@ -116,11 +116,10 @@ class LabelAscent(OverLabels):
     def ascend(self, state: LabelState, seed: np.uint64, budget: int) -> int:
         """One compiled call."""
         table = state.w.reshape(-1, self.shape[1])
-        found: int = _kernels().ascend_labels(
+        return _kernels().ascend_labels(
             self.rows, self.truths, self.squares, self.upper, self.costs, table, state.mu, state.labels, state.sizes,
             state.active, state.counts, state.limits, seed, budget,
         )  # fmt: skip
-        return found
 
     def solve_face(self, state: LabelState) -> bool:
         """Solve for the free dual variables, if there are few; whether the dual is at its maximum over them.
@@ -251,11 +250,10 @@ class ColumnAscent(OverLabels, MappedAscent):
 
     def ascend(self, state: ColumnState, seed: np.uint64, budget: int) -> int:
         """One compiled call."""
-        found: int = _kernels().ascend_columns(
+        return _kernels().ascend_columns(
             self.rows, self.truths, self.costs, self.loss.points, self.loss.k, self.steep, self.upper, self.table,
             state.w.reshape(-1, self.shape[1]), state.points, state.active, state.counts, state.limits, seed, budget,
         )  # fmt: skip
-        return found
 
     def dual_point(self, state: ColumnState) -> Floats:
         """Of the points."""
