@@ -131,7 +131,9 @@ class TrainingOptions:
     resume: bool = option("--resume", is_flag=True, help="Continue from the checkpoint of an interrupted run.")
     strict: bool = option("--strict", is_flag=True, help="Exit code 3 if the gap is not proven to be within --tol.")
     as_json: bool = option("--json", "as_json", is_flag=True, help="Events of training as JSON lines on standard output.")
-    trainer: str | None = option("--trainer", kind=_ListedOption, listed=_listed_trainers, metavar=_NAME)
+    trainer: str | None = option(
+        "--trainer", kind=_ListedOption, listed=_listed_trainers, show_default="{trainer_shown}", metavar=_NAME
+    )
     surrogate: str | None = option(
         "--surrogate", type=Choice(SURROGATES),
         help="What is minimised: margin or slack (rescaling); log (a conditional random field); perturbed, soft_margin or "
@@ -205,7 +207,6 @@ def _of_kind(option: click.Parameter, defaults: Mapping[str, Any], lacks: Sequen
     own = copy.copy(option)
     if isinstance(own, click.Option):
         own.help = own.help and own.help.format(**defaults)
-        own.show_default = defaults.get(f"{own.name}_shown", own.show_default)
         if isinstance(own.show_default, str):
             own.show_default = own.show_default.format(**defaults)
     if own.name in ("trainer", "C", "tol"):

@@ -292,7 +292,7 @@ class _Run(NamedTuple):
                 break
         whole = tasks.whole_columns(rounds.store, facts[0].columns)
         n_total = float(ShardedTask(rounds, facts, whole).sample_weight[0])
-        objective = objective._replace(lam=1.0 / (checked_C(model._used_C) * n_total), n_total=n_total)
+        objective = objective._replace(lam=1.0 / (checked_C(model.C) * n_total), n_total=n_total)
         rounds.tell(spec._replace(plan=plan, objective=objective))
         rounds.whole = whole
         return plan, how, whole, facts, objective

@@ -158,8 +158,6 @@ class StructuredEstimator(Estimator, ABC):
     _sharding: ClassVar[Any] = None
     #: what part of a training a fit is, where there are several: verbose=1 says so
     _stage = ""
-    #: C where training, files and the shell need a number: a child may take None for one that depends on other settings
-    _used_C: ClassVar[Any] = property(lambda self: self.C)
     #: whether other estimators are fitted before it: a run may end before it has a checkpoint of its own
     _comes_last = False
     #: the trainer that `fit` took where none was named, on shards this one; passes where max_iter is None, if they suffice it
@@ -231,7 +229,7 @@ class StructuredEstimator(Estimator, ABC):
 
         names: what the weights of the task are called; None: those of its groups.
         """
-        lam = 1.0 / (checked_C(self._used_C) * (n_total := float(task.sample_weight.sum())))
+        lam = 1.0 / (checked_C(self.C) * (n_total := float(task.sample_weight.sum())))
         self._default = self._default_for(task)
         trainer, surrogate = for_task(task, *self._trainer_and_surrogate())
         settings = self._run_settings(dev)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import click
+from click.core import ParameterSource
 
 from structpred.cli.options import LABEL_FORMATS, Choice, auto_or
 from structpred.cli.rooms import Room
@@ -72,7 +73,7 @@ class Options(TrainingOptions):
     kernel: str | None = option(
         "--kernel",
         type=Choice(("rbf", "polynomial")),
-        help="Functions of a kernel between examples.",
+        help="Functions of a kernel between examples; C is 1 by default then.",
     )
     gamma: str | float = option(
         "--gamma", type=gamma_of, metavar="scale|X", default="scale", show_default=True,
@@ -122,11 +123,10 @@ class LabelSets(Room):
     )
     defaults: ClassVar = {
         "trainer": None, "trainer_shown": "marginal_bcfw where it applies; log: oeg; slack, f1, subset: corrective; else bcfw",
-        "C": None, "C_shown": "0.1, with --kernel 1", "max_iter": 50, "tol": 0.01, "score": "accuracy",
+        "C": 0.1, "max_iter": 50, "tol": 0.01, "score": "accuracy",
     }  # fmt: skip
 
     def completed(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """C is what the estimators take where none is given."""
-        from structpred.models.fields.multilabel import MultiLabelMRF
-
-        return {**values, "C": MultiLabelMRF(C=values["C"], kernel=values["kernel"])._used_C}
+        """With a kernel C is another one where none is given: at 0.1 an RBF kernel is behind plain weights."""
+        given = click.get_current_context().get_parameter_source("C") is not ParameterSource.DEFAULT
+        return values if given or values["kernel"] is None else {**values, "C": 1.0}

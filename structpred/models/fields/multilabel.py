@@ -1,7 +1,7 @@
 """Multi-label classification with pairwise label potentials, of any labels or under a hierarchy, whose outputs are closed."""
 
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -45,7 +45,6 @@ _PAIRS = Array(("int64",), (None, 2), below="n_labels")
 class LabelSets:
     """Beside FieldEstimator: fields over the labels of one example."""
 
-    C: float | None = None
     _: KW_ONLY
     threshold: str | None = None
 
@@ -53,9 +52,6 @@ class LabelSets:
     label_names_: list[str] = field(init=False)
     classes_: npt.NDArray[Any] = field(init=False)
     edges_: Integers = field(init=False)
-
-    # on held-out folds 0.1 is better than 1 for weights of features, and 1 for functions of a kernel
-    _used_C: ClassVar[Any] = property(lambda self: (0.1 if self.kernel is None else 1.0) if self.C is None else self.C)
 
     def fit(
         self: Any, X: Any, y: Any = None, *, sample_weight: npt.ArrayLike | None = None, dev: tuple[Any, Any] | None = None
@@ -118,7 +114,6 @@ class LabelSets:
 
     def _contents(self: Any) -> Bundle:
         found: Bundle = super()._contents()  # type: ignore[misc]
-        found.header["settings"] = COMMON["settings"].written(self, C=self._used_C)  # type: ignore[attr-defined]
         if self._field.feature_names is not None and not (getattr(self, "reader_", None) or {}).get("feature_names"):
             found.texts["feature_names"] = list(self._field.feature_names)
         return found
@@ -146,7 +141,7 @@ def pairs_of(head: dict[str, Any], bundle: Bundle, name: str) -> Integers:
 
 
 @dataclass(eq=False, repr=False)
-class MultiLabelMRF(LabelSets, FieldEstimator[Integers, Floats]):  # type: ignore[misc]  # C may be None
+class MultiLabelMRF(LabelSets, FieldEstimator[Integers, Floats]):
     """A Markov random field over the labels of an example: weights of each label's states, and a table for each joined pair.
 
         score(x, y) = sum_l <w[l, y_l], (x, bias)> + sum_{(l, m) joined} t[l, m, y_l, y_m]
@@ -160,7 +155,7 @@ class MultiLabelMRF(LabelSets, FieldEstimator[Integers, Floats]):  # type: ignor
     Parameters
     ----------
     trainer, C, max_iter, tol, loss, surrogate, check_every, patience, callbacks, checkpoint, resume, random_state, regulariser
-        As for every estimator (`StructuredEstimator`), but C=None: 0.1, with a kernel 1. The log loss needs `marginals`.
+        As for every estimator: see `StructuredEstimator`; the log loss needs an oracle that has marginals.
     edges : str, int or pairs
         The joined pairs: "complete", "tree" (a spanning tree of the strongest correlations), a number k (the k strongest
         correlations of the training labels), or pairs of label numbers; [] gives independent labels.
@@ -235,7 +230,7 @@ _COSTS = Array(("float64",), ("n_labels",))
 
 
 @dataclass(eq=False, repr=False)
-class HierarchicalMultiLabel(LabelSets, FieldEstimator[Integers, Floats]):  # type: ignore[misc]  # C may be None
+class HierarchicalMultiLabel(LabelSets, FieldEstimator[Integers, Floats]):
     """A Markov random field along a hierarchy of labels, whose outputs are all closed under ancestors.
 
     As MultiLabelMRF with the edges of the hierarchy: the pair (parent off, child on) is forbidden, in training and prediction.
@@ -247,7 +242,7 @@ class HierarchicalMultiLabel(LabelSets, FieldEstimator[Integers, Floats]):  # ty
     Parameters
     ----------
     trainer, C, max_iter, tol, loss, surrogate, check_every, patience, callbacks, checkpoint, resume, random_state, regulariser
-        As for MultiLabelMRF.
+        As for every estimator: see `StructuredEstimator`.
     bias, scale, kernel, gamma, n_components, threshold
         As for MultiLabelMRF.
     hierarchy : LabelHierarchy or array, optional
