@@ -241,12 +241,12 @@ class Rounds:
     def begin(self) -> tasks.Closed:
         """Before round 0."""
         with self.added("before the first round", tasks.begin, last=tasks.close, closing=(-1,)) as closed:
-            return closed  # type: ignore[no-any-return]
+            return closed
 
     def advance(self, t: int) -> tasks.Closed:
         """Round t."""
         with self.added(f"round {t}", tasks.advance, t, last=tasks.close, closing=(t,)) as closed:
-            return closed  # type: ignore[no-any-return]
+            return closed
 
     def common(self, t: int) -> Common:
         """What all know before round t."""

@@ -37,7 +37,7 @@ class Shown(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
-        return asdict(self)  # type: ignore[call-overload,no-any-return]
+        return asdict(self)  # type: ignore[call-overload]
 
     def __str__(self) -> str:
         """The table."""

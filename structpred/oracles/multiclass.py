@@ -43,12 +43,12 @@ class MulticlassOracle(Oracle):
 
     def marginals(self, scores: Scores, shape: Shape) -> tuple[float, Floats]:
         """(log sum exp scores, softmax of the scores), stable for scores of any size."""
-        log_z, mu = self.marginals_batch(scores, np.array([0, self.n_parts(shape)]), [shape])
+        log_z, mu = MulticlassOracle.marginals_batch(self, scores, np.array([0, self.n_parts(shape)]), [shape])
         return float(log_z[0]), mu
 
     def marginals_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Floats, Floats]:
         """The same of each instance, all at once."""
-        scores, offsets = checked_batch(scores, offsets, sizes := checked_table(shapes, "labels")[:, 0])
+        scores, offsets = checked_batch(scores, offsets, sizes := np.array([self.n_parts(shape) for shape in shapes], np.int64))
         top = np.maximum.reduceat(scores, offsets[:-1])
         weights = np.exp(scores - np.repeat(top, sizes))
         total = np.add.reduceat(weights, offsets[:-1])

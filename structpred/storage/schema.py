@@ -55,7 +55,7 @@ class Number:
         """The number."""
         if type(value) not in (int, float) or not self.low <= value <= self.high:
             raise _unexpected(where, f"a number in {self.low:g}..{self.high:g}", value)
-        return value  # type: ignore[no-any-return]
+        return value
 
 
 @dataclass(frozen=True)

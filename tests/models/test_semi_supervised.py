@@ -148,7 +148,7 @@ def test_it_passes_the_checks_of_scikit_learn() -> None:
         ({"kernel": "precomputed"}, [0, 1, -1, -1, -1, -1], DataError, "expected a square matrix"),
         ({"kernel": "rfb"}, [0, 1, -1, -1, -1, -1], ParameterError, "did you mean 'rbf'"),
         ({"solver": "bnb"}, [0, 1, -1, -1, -1, -1], ParameterError, "solver: expected one of"),
-        ({"n_components": 0}, [0, 1, -1, -1, -1, -1], ParameterError, "n_components must be None or a whole number"),
+        ({"n_components": 0}, [0, 1, -1, -1, -1, -1], ParameterError, "n_components must be a whole number >= 1"),
         ({"C2": -1.0}, [0, 1, -1, -1, -1, -1], ParameterError, "C2 must be a positive number"),
     ],
 )
