@@ -221,7 +221,7 @@ def test_scaled_features_in_the_shell(here: Here, labelled: Path, tmp_path: Path
     rows = [line.split(",") for line in text[1].splitlines()]
     large = [",".join([repr(float(row[0]) * 1e6 + 1e6), *row[1:]]) for row in rows]
     (tmp_path / "large.arff").write_text(text[0] + "@data\n" + "\n".join(large) + "\n")
-    common = ("--labels", "4", "--scale", "standard", "--max-iter", "5")
+    common = ("--labels", "4", "--scale", "standard", "--max-iter", "100", "--tol", "1e-6")
     for path, model in ((labelled / "weather-train.arff", "a.spz"), (tmp_path / "large.arff", "b.spz")):
         code, _, err = here("train", "multilabel", str(path), *common, "-o", model, cwd=tmp_path)
         assert code == 0, err
