@@ -19,9 +19,9 @@ from structpred.torch.scan import Compiled, Scan
 class ChainCRF(nn.Module):
     """log p(tags | emissions) of padded batches (Lafferty, McCallum & Pereira 2001), with its first and second derivatives.
 
-    Methods take scores of tags, ``emissions`` (B, T, m), padded, nested or packed, and a ``mask`` (B, T), true or 1 where there
-    is a token: with holes, with a masked first token, of empty sentences, whose likelihood is 1. Sums are in float32, or float64
-    where that came in. Scores of minus infinity forbid. A `state_dict` of pytorch-crf loads.
+    Methods take scores of tags, ``emissions`` (B, T, m), padded, nested or packed, and a ``mask`` (B, T), true where there is a
+    token: with holes, a masked first token, empty sentences, whose likelihood is 1. Sums are in float32 unless float64 came in.
+    Scores of minus infinity forbid. A `state_dict` of pytorch-crf loads.
 
     Parameters
     ----------
@@ -33,11 +33,12 @@ class ChainCRF(nn.Module):
     ignore_index : int
         The tag of what has none: padding, further word pieces.
     partial : bool
-        False: tokens with `ignore_index` are left out of the chain. True: their tag is unknown, and `forward` is the likelihood
-        of those that are known, summed over all others.
+        Whether the tag of tokens with `ignore_index` is unknown and summed over. False: they are left out of the chain.
     backend : Scan, optional
         In place of compiled kernels.
 
+    Examples
+    --------
     >>> crf, tags = ChainCRF(2), torch.tensor([[0, -100, 1]])
     >>> emissions = torch.zeros(1, 3, 2, requires_grad=True)
     >>> (-crf(emissions, tags)).backward()
