@@ -25,9 +25,8 @@ class ChainCRF(nn.Module):
 
     Parameters
     ----------
-    num_tags : int
-    batch_first : bool
-        False: tensors come and go as (T, B, ...), which is pytorch-crf's default.
+    num_tags, batch_first : int; bool
+        ``batch_first=False``: tensors come and go as (T, B, ...), which is pytorch-crf's default.
     allowed : (m, m), (m,), (m,) truth values, optional
         Which tag may follow which, and which may be first and last: ``ChainConstraints(scheme="iob2").tables(names)``.
     ignore_index : int
