@@ -95,8 +95,8 @@ class ChainCRF(nn.Module):
     def decode(self, emissions: Any, mask: Tensor | None = None) -> list[list[int]]:
         """The best tags of each sentence, those of the positions that are there."""
         given = self._given(emissions, mask)
-        tags, ends = self.backend.best(*given, -1)[given[2]].tolist(), given[2].sum(1).cumsum(0).tolist()
-        return [tags[a:b] for a, b in zip([0, *ends], ends, strict=False)]
+        found, kept = (own.numpy(force=True) for own in (self.backend.best(*given, -1), given[2]))
+        return [tags[there].tolist() for tags, there in zip(found, kept, strict=True)]
 
     def kbest(self, emissions: Any, k: int, mask: Tensor | None = None) -> list[list[list[int]]]:
         """The k best taggings of each sentence, best first, fewer where there are fewer."""

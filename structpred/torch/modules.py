@@ -161,7 +161,7 @@ def beside(given: Any, scores: torch.Tensor, name: str, batch_first: bool) -> to
     own, _ = _padded(given, batch_first)
     if own.shape != scores.shape[:2] or own.is_floating_point() or own.device != scores.device:
         expected, came = (f"{tuple(one.shape[:2])} on {one.device}" for one in (scores, own))
-        raise DataError(f"{name}: expected whole numbers (batch, time) = {expected}, got {own.dtype} {came}")
+        raise DataError(f"{name}: expected whole numbers or truth values (batch, time) = {expected}, got {own.dtype} {came}")
     return own
 
 
