@@ -1,5 +1,6 @@
 """`structpred demo`: what comes out, on data of the package: names, trees, and decisions, each with errors worth a look."""
 
+import logging
 import re
 from collections.abc import Iterator, Sequence
 from importlib.resources import as_file, files
@@ -34,6 +35,7 @@ def demo(what: str, text: str | None) -> None:
     words = WORD.findall(text or "")
     if text is not None and (what == "paths" or not words):
         raise click.UsageError("paths takes no TEXT" if words else f"TEXT: expected a sentence, got {text!r}")
+    logging.getLogger("structpred.models").setLevel(logging.WARNING)
     {"tagger": _tagger, "parser": _parser}[what](words) if what != "paths" else _paths()
 
 
@@ -48,8 +50,7 @@ def _sentences() -> tuple["Treebank", "Treebank"]:
 def _names(treebank: "Treebank") -> list[list[str]]:
     """The labels of names, of the last column."""
     lines = treebank.raw.decode().splitlines()
-    rows = (lines[number - 1] for number in treebank.line_numbers.tolist())
-    return treebank.nested([found[1] if (found := _NAME.search(row)) else "O" for row in rows])
+    return treebank.nested([found[1] if (found := _NAME.search(lines[n - 1])) else "O" for n in treebank.line_numbers.tolist()])
 
 
 def _bracketed(words: Sequence[str], labels: Sequence[str]) -> str:
@@ -137,8 +138,7 @@ def _paths() -> None:
     click.echo("400 days of the test, a grid of 5 x 5 crossings\n\nregret   error of costs   trained by")
     for name, model in (("least squares, for the costs: two stages", two_stage), ("SPO+, for the path that is taken", spo)):
         model.fit(train.features, train.costs)
-        regret = 1 - model.score(test.features, costs)
         error = np.abs(model.predict_costs(test.features) - costs).mean() / costs.mean()
-        click.echo(f"{100 * regret:5.1f} %   {100 * error:12.1f} %   {name}")
+        click.echo(f"{100 * (1 - model.score(test.features, costs)):5.1f} %   {100 * error:12.1f} %   {name}")
     click.echo("\nRegret: what the chosen paths cost more than the best ones. Better costs are not better decisions.")
     click.echo("Next, with your own solver: structpred train decision --help (docs/howto/predict_then_optimise.md)")
