@@ -139,8 +139,8 @@ def main() -> None:
     clock = time.process_time if given.threads == 1 else time.perf_counter
     rows = []
     for size in BATCHES:
-        rows += measured(*size, given.turns, clock)
-        print(*(", ".join(row) for row in rows[-4:]), sep="\n", flush=True)
+        rows += (found := measured(*size, given.turns, clock))
+        print(*(", ".join(row) for row in found), sep="\n", flush=True)
     print(machine())
     print(table(["batch, time, tags", "module", "loss and gradient, ms", "decode", "marginals", "kept, MB", "apart"], rows))
 
