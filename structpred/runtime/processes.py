@@ -5,7 +5,7 @@ import os
 import pickle
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
@@ -17,21 +17,22 @@ class Processes:
     """n_jobs processes with a copy of `thing`, of which `call(thing, *piece)` is asked.
 
     `call` is a function at the top level of a module. Where a batch of pieces is broken off the processes end, and the next
-    batch starts new ones. Copies, and processes forked from this one, start their own.
+    batch starts new ones. Copies, and processes forked from this one, start their own. seconds: after a SIGTERM one may take so
+    long to end, then it is killed; None: as long as it likes, to write a checkpoint for instance.
 
     Raises ParameterError, once processes are asked for, where the thing cannot be pickled.
     """
 
-    def __init__(self, thing: Any, call: Callable[..., Any], n_jobs: int) -> None:
-        self.thing, self.call, self.n_jobs = thing, call, n_jobs
+    def __init__(self, thing: Any, call: Callable[..., Any], n_jobs: int, seconds: float | None = 5.0) -> None:
+        self.thing, self.call, self.n_jobs, self.seconds = thing, call, n_jobs, seconds
         self._begin()
 
     def _begin(self) -> None:
         self._owner, self._lock, self._processes = os.getpid(), threading.Lock(), dict[Any, Any]()
-        self._finalizer = weakref.finalize(self, _end, self._owner, self._processes)
+        self._finalizer = weakref.finalize(self, _end, self._owner, self._processes, self.seconds)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"thing": self.thing, "call": self.call, "n_jobs": self.n_jobs}
+        return {"thing": self.thing, "call": self.call, "n_jobs": self.n_jobs, "seconds": self.seconds}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -39,23 +40,42 @@ class Processes:
 
     def run(self, pieces: Sequence[tuple[Any, ...]]) -> list[Any]:
         """The answer for each piece, in order. Raises the error of the first piece that fails."""
+        answers = dict(self.answers(pieces))
+        for k in sorted(answers):
+            if isinstance(answers[k], BaseException):
+                raise answers[k]
+        return [answers[k] for k in range(len(pieces))]
+
+    def answers(self, pieces: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
+        """The number of a piece and its answer, as they come. An error is an answer, too; pieces that have not begun by then are
+        left out.
+        """
         if self._owner != os.getpid():
             self._begin()
         with self._lock:
             try:
                 self._start()
-                answers = self._shared_out(pieces)
+                busy, idle, left = dict[Any, int](), list(self._processes), list(range(len(pieces)))[::-1]
+                while busy or left:
+                    while idle and left:
+                        busy[idle[-1]] = left[-1]
+                        try:
+                            idle.pop().send(pieces[left.pop()])
+                        except OSError:
+                            raise _ended() from None
+                    for connection in wait(list(busy)):
+                        answer = _answer(connection)
+                        idle.append(connection)
+                        left = [] if isinstance(answer, BaseException) else left
+                        yield busy.pop(connection), answer
+                    abandon_if_asked()
             except BaseException:  # answers that are under way would be taken for those of the next batch
                 self.close()
                 raise
-        for answer in answers:
-            if isinstance(answer, BaseException):
-                raise answer
-        return answers
 
     def close(self) -> None:
         """End the processes; the next batch starts new ones."""
-        _end(self._owner, self._processes)
+        _end(self._owner, self._processes, self.seconds)
 
     def _start(self) -> None:
         if self._processes:
@@ -71,7 +91,7 @@ class Processes:
         context = multiprocessing.get_context("spawn")  # a fork would copy the locks of threads
         for _ in range(self.n_jobs):
             ours, theirs = context.Pipe()
-            process = context.Process(target=_serve, args=(theirs, self.call), daemon=True)
+            process = context.Process(target=_serve, args=(theirs, self.call), daemon=self.seconds is not None)
             process.start()
             theirs.close()
             self._processes[ours] = process
@@ -82,25 +102,6 @@ class Processes:
                     f"{name} cannot be read in another process: {refused}; put its class into a module that can be imported, "
                     "not into a notebook or at a prompt"
                 )
-
-    def _shared_out(self, pieces: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """Answers, errors among them, in order. Pieces behind one that failed may be left out."""
-        answers, busy, idle = [None] * len(pieces), dict[Any, int](), list(self._processes)
-        left, failed = list(range(len(pieces)))[::-1], False
-        while busy or (left and not failed):
-            while idle and left and not failed:
-                busy[idle[-1]] = left[-1]
-                try:
-                    idle.pop().send(pieces[left.pop()])
-                except OSError:
-                    raise _ended() from None
-            for connection in wait(list(busy)):
-                answer = _answer(connection)
-                answers[busy.pop(connection)] = answer
-                failed |= isinstance(answer, BaseException)
-                idle.append(connection)
-            abandon_if_asked()
-        return answers
 
 
 def _answer(connection: Any) -> Any:
@@ -117,14 +118,14 @@ def _ended() -> StructpredError:
     )
 
 
-def _end(owner: int, processes: dict[Any, Any]) -> None:
+def _end(owner: int, processes: dict[Any, Any], seconds: float | None) -> None:
     """End the processes that this one started; those of a process that it was forked from are left alone."""
     if owner == os.getpid():
         for connection, process in processes.items():
             connection.close()
             process.terminate()
         for process in processes.values():
-            process.join(5.0)
+            process.join(seconds)
             if process.is_alive():
                 process.kill()
                 process.join()
@@ -134,7 +135,7 @@ def _end(owner: int, processes: dict[Any, Any]) -> None:
 def _serve(connection: Connection, call: Callable[..., Any]) -> None:
     """What a process does."""
     leave_to_parent()
-    threading.Thread(target=end_with_parent, daemon=True).start()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         packed = connection.recv_bytes()
         try:
@@ -148,13 +149,13 @@ def _serve(connection: Connection, call: Callable[..., Any]) -> None:
             try:
                 answer = call(thing, *piece)
             except Exception as error:
-                answer = sendable(error)
+                answer = _sendable(error)
             connection.send(answer)
-    except (EOFError, OSError):
+    except (EOFError, OSError, KeyboardInterrupt):
         pass
 
 
-def end_with_parent() -> None:
+def _end_with_parent() -> None:
     """Wait for the end of the process that started this one, and end: also where that was killed, none is left behind."""
     parent = multiprocessing.parent_process()
     assert parent is not None
@@ -162,7 +163,7 @@ def end_with_parent() -> None:
     os._exit(1)
 
 
-def sendable(error: Exception) -> Exception:
+def _sendable(error: Exception) -> Exception:
     """The error, or, where it cannot be pickled, one of ours with its text."""
     try:
         pickle.loads(pickle.dumps(error))

@@ -7,22 +7,17 @@ import contextlib
 import hashlib
 import logging
 import math
-import multiprocessing
-import threading
 import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
-from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import TracebackType
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, Protocol
 
-from structpred.errors import CheckpointError, ConvergenceError, DataError, NoUpdateWarning, StructpredError
-from structpred.runtime.interrupts import leave_to_parent
-from structpred.runtime.processes import end_with_parent, sendable
+from structpred.errors import CheckpointError, ConvergenceError, DataError, NoUpdateWarning
+from structpred.runtime.processes import Processes
 from structpred.runtime.threads import checked_jobs
 from structpred.storage import strict_json
 from structpred.storage.atomic import remove_leftovers, storage_error, write_atomic
@@ -147,78 +142,18 @@ def do(work: Work, job: Job) -> Known:
     return Known(job.passes, scores, time.process_time() - start, error)
 
 
-class Workers:
-    """A context in which jobs are done, on this number of processes; on one they are done in this process.
+def all_done(processes: Processes, jobs: Sequence[Job]) -> Iterator[tuple[Job, Known]]:
+    """Do the jobs, and yield each when it is done; one process is this one. Raises what a job raises.
 
-    What is done does not depend on their number, only the order in which it is done.
+    What is done does not depend on the number of processes, only the order in which it is done.
     """
-
-    def __init__(self, work: Work, n_jobs: int) -> None:
-        self.work, self.n_jobs = work, n_jobs
-        self.processes: dict[Connection, Any] = {}
-
-    def __enter__(self) -> "Workers":
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        for connection in self.processes:
-            connection.close()
-        for process in self.processes.values():
-            process.terminate()  # a run that is under way writes its checkpoint
-        for process in self.processes.values():
-            process.join()
-
-    def run(self, jobs: Sequence[Job]) -> Iterator[tuple[Job, Known]]:
-        """Do the jobs, and yield each when it is done. Raises what a job raises."""
-        if self.n_jobs == 1:
-            for job in jobs:
-                yield job, do(self.work, job)
-            return
-        if jobs and not self.processes:
-            context = multiprocessing.get_context("spawn")  # a fork would copy the locks of threads
-            for _ in range(self.n_jobs):
-                ours, theirs = context.Pipe()
-                process = context.Process(target=_serve, args=(theirs, self.work))
-                process.start()
-                theirs.close()
-                self.processes[ours] = process
-        left, busy, idle = list(jobs)[::-1], dict[Any, Job](), list(self.processes)
-        while left or busy:
-            while left and idle:
-                busy[idle[-1]] = left[-1]
-                idle.pop().send(left.pop())
-            for connection in wait(list(busy)):
-                job = busy.pop(connection)
-                yield job, _answer(connection, job)
-                idle.append(connection)  # type: ignore[arg-type]
-
-
-def _answer(connection: Any, job: Job) -> Known:
-    try:
-        answer = connection.recv()
-    except (EOFError, ConnectionResetError):
-        raise StructpredError(
-            f"the process that trained {job.setting} ended: was it killed, or was there too little memory? Try fewer processes"
-        ) from None
-    if isinstance(answer, BaseException):
-        raise answer
-    return cast(Known, answer)
-
-
-def _serve(connection: Connection, work: Work) -> None:
-    """What a process does."""
-    leave_to_parent()
-    threading.Thread(target=end_with_parent, daemon=True).start()  # what it would write is a later run's
-    try:
-        while True:
-            job = connection.recv()
-            try:
-                answer: Any = do(work, job)
-            except Exception as error:
-                answer = sendable(error)
-            connection.send(answer)
-    except (EOFError, OSError, KeyboardInterrupt):
-        pass
+    if processes.n_jobs == 1 or not jobs:
+        yield from ((job, do(processes.thing, job)) for job in jobs)
+        return
+    for k, answer in processes.answers([(job,) for job in jobs]):
+        if isinstance(answer, BaseException):
+            raise answer
+        yield jobs[k], answer
 
 
 log = logging.getLogger("structpred.tuning")
@@ -264,15 +199,16 @@ class Search:
 
         Raises ConvergenceError where every setting fails, CheckpointError for the folder of another search.
         """
-        processes = min(checked_jobs(n_jobs), len(self.settings) * self.n_folds)
+        n_jobs = min(checked_jobs(n_jobs), len(self.settings) * self.n_folds)
         with ExitStack() as stack:
             if folder is None:
                 folder = Path(stack.enter_context(TemporaryDirectory(prefix="structpred-tune-"))) / "run"
             state = stack.enter_context(opened(folder, self._fingerprint()))
-            workers = stack.enter_context(Workers(self.work, processes))
+            processes = Processes(self.work, do, n_jobs, seconds=None)  # a run that is under way writes its checkpoint
+            stack.callback(processes.close)
             alive: Sequence[int] = range(len(self.settings))
             for rung in self.rungs:
-                self._train(state, alive, rung, workers)
+                self._train(state, alive, rung, processes)
                 left = self._best(state, alive, rung)
                 if not left:
                     first = self._tuned(state).trials[alive[0]]
@@ -289,7 +225,7 @@ class Search:
         stated = [[plain(setting) for setting in self.settings], steps, self.n_folds, self.identity, __version__]
         return hashlib.sha256(strict_json.dump(stated, "the search")).hexdigest()
 
-    def _train(self, state: Folder, alive: Sequence[int], rung: Rung, workers: Workers) -> None:
+    def _train(self, state: Folder, alive: Sequence[int], rung: Rung, processes: Processes) -> None:
         """All that are alive, to the passes of the rung, without those of which this is known."""
         todo = [
             Job(i, dict(self.settings[i]), fold, rung.passes, state.checkpoint(i, fold))
@@ -298,7 +234,7 @@ class Search:
             if not _is_known(state, i, fold, rung)
         ]
         last = rung == self.rungs[-1]
-        for number, (job, done) in enumerate(workers.run(todo), 1):
+        for number, (job, done) in enumerate(all_done(processes, todo), 1):
             before = state.known.get((job.number, job.fold), Known())
             seconds = before.cpu_seconds + done.cpu_seconds
             state.known[job.number, job.fold] = replace(done, scores=done.scores or before.scores, cpu_seconds=seconds)
