@@ -23,36 +23,26 @@ from structpred.runtime.interrupts import hear
 from structpred.runtime.standard_error import say
 from structpred.text.suggestions import synonym
 
-#: command -> (module, its name there); a module is loaded when its command is called
-COMMANDS = {
-    "train": ("structpred.cli.train", "train"),
-    "predict": ("structpred.cli.predict", "predict"),
-    "evaluate": ("structpred.cli.predict", "evaluate"),
-    "inspect": ("structpred.cli.predict", "inspect"),
-    "explain": ("structpred.cli.predict", "explain"),
-    "prune": ("structpred.cli.prune", "prune"),
-    "export": ("structpred.cli.prune", "export"),
-    "import": ("structpred.cli.prune", "import_model"),
-    "report": ("structpred.cli.predict", "report"),
-    "validate": ("structpred.cli.validate", "validate"),
-    "clusters": ("structpred.cli.validate", "clusters"),
-    "curve": ("structpred.cli.curve", "curve"),
-    "tune": ("structpred.cli.tune", "tune"),
-    "bench": ("structpred.cli.bench", "bench"),
-    "check-oracle": ("structpred.cli.own_code", "check_oracle"),
-    "demo": ("structpred.cli.demo", "demo"),
-    "warmup": ("structpred.cli.warmup", "warmup"),
-    "doctor": ("structpred.cli.doctor", "doctor"),
-}
+#: the commands, in the order of a user's work; file -> those in it that have none of their own. It is loaded when one is called
+COMMANDS = (
+    "train", "predict", "evaluate", "inspect", "explain", "prune", "export", "import", "report", "validate", "clusters", "curve",
+    "tune", "bench", "check-oracle", "demo", "warmup", "doctor",
+)  # fmt: skip
+_SHARED = {
+    "predict": ("evaluate", "inspect", "explain", "report"), "prune": ("export", "import"), "validate": ("clusters",),
+    "own_code": ("check-oracle",),
+}  # fmt: skip
 
 
 def _commands(ctx: click.Context) -> dict[str, Callable[[], click.Command]]:
-    """All commands, in the order of a user's work; they are imported when they are used."""
-    return {name: partial(_loaded, ctx.ensure_object(Session), *place) for name, place in COMMANDS.items()}
+    """All commands; they are imported when they are used."""
+    return {name: partial(_loaded, ctx.ensure_object(Session), name) for name in COMMANDS}
 
 
-def _loaded(session: Session, module: str, name: str) -> click.Command:
-    command: click.Command = getattr(importlib.import_module(module), name)
+def _loaded(session: Session, name: str) -> click.Command:
+    file = next((file for file, names in _SHARED.items() if name in names), name)
+    own = "import_model" if name == "import" else name.replace("-", "_")
+    command: click.Command = getattr(importlib.import_module(f"structpred.cli.{file}"), own)
     return command.of_kinds(kinds_of(session)) if isinstance(command, ModelCommand) else command
 
 
@@ -66,12 +56,9 @@ def _set_kind(ctx: click.Context, param: click.Parameter, value: str | None) -> 
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )  # fmt: skip
 @click.option(
-    "--kind",
-    metavar="MODULE:CLASS",
-    expose_value=False,
-    callback=_set_kind,
+    "--kind", metavar="MODULE:CLASS", expose_value=False, callback=_set_kind,
     help="Your own kind of model (its code is run): adds a command to train; other commands read MODEL as this kind.",
-)
+)  # fmt: skip
 @click.version_option(package_name="structpred", message="structpred %(version)s")
 def program() -> None:
     """Structured prediction: train, apply and evaluate models of sequences, of dependency trees and of sets of labels.

@@ -212,7 +212,6 @@ def explain(ctx: click.Context, /, model: str, data: str, output: str | None, **
     With --against, and with --position, --word or --label, the output is compared with another one: what is shown are the
     differences, which add up to the difference of the two scores.
     """
-    from structpred.cli.files import check_output
     from structpred.report.page import html_page
     from structpred.storage.atomic import write_atomic
     from structpred.text.markup import join, scrolling, tag
@@ -260,7 +259,6 @@ def report(ctx: click.Context, /, model: str, data: str | None, output: str, **v
     needs DATA. That of a multi-label model shows which labels occur together, in truth and as predicted; that of a structure
     of your own the worst outputs and which features speak for them.
     """
-    from structpred.cli.files import check_output
     from structpred.storage.atomic import write_atomic
 
     if output == "-":

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from structpred.cli.files import check_output
+from structpred.cli.files import check_output, check_picture
 from structpred.cli.model_command import ModelCommand, open_model
 from structpred.cli.options import Choice, InputFile, general_options
 from structpred.errors import DataError, ParameterError
@@ -41,7 +41,6 @@ def prune(
     weights of a dropped group are not zero, predictions change. The gap is then known for --below 0.001 alone, which training
     has looked at: otherwise train again with the templates that are left.
     """
-    from structpred.cli.files import check_output, check_picture
     from structpred.core.regulariser import shares
     from structpred.report.curves import group_curves
 

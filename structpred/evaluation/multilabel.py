@@ -13,7 +13,7 @@ from structpred.errors import DataError
 from structpred.evaluation.ranking import average_precision
 from structpred.io.multilabel.data import MultiLabelData
 from structpred.models.fields.label_field import as_indicator, example_accuracy
-from structpred.text.markup import Shown, scrolling, table
+from structpred.text.markup import Shown
 
 
 class LabelScore(NamedTuple):
@@ -141,7 +141,7 @@ def both_sides(gold: Any, predicted: Any, label_names: Sequence[str] | None) -> 
 
 
 @dataclass(frozen=True)
-class HierarchyScores:
+class HierarchyScores(Shown):
     """Scores along a hierarchy; both sides are closed under ancestors first.
 
     precision, recall, f1: over all (example, label) entries, ancestors included (Kiritchenko et al. 2006). h_loss: the mean over
@@ -159,19 +159,13 @@ class HierarchyScores:
     by_depth: tuple[float, ...]
     open_rows: int
 
-    def __str__(self) -> str:
+    def table(self) -> str:
+        """The figures on a line."""
         depths = ", ".join(f"{value:.4f}" for value in self.by_depth)
         return (
             f"{self.n} examples: hierarchical F1 {self.f1:.4f} (precision {self.precision:.4f}, recall {self.recall:.4f}), "
             f"H-loss {self.h_loss:.4f}, weighted loss {self.weighted_loss:.4f}; F1 by depth {depths}"
         )
-
-    def _repr_html_(self) -> str:
-        """A figure a row, for notebooks."""
-        figures = ("n", "precision", "recall", "f1", "h_loss", "weighted_loss", "open_rows")
-        rows = [(name, f"{getattr(self, name):.6g}") for name in figures]
-        depths = [(f"f1 at depth {depth}", f"{value:.6g}") for depth, value in enumerate(self.by_depth)]
-        return scrolling(table(("figure", "value"), [*rows, *depths], numbers=[False, True]))
 
 
 def evaluate_hierarchy(
@@ -203,15 +197,10 @@ def evaluate_hierarchy(
     entries = [_counts(truth, closed, hierarchy.depths == depth) for depth in range(int(hierarchy.depths.max()) + 1)]
     whole = _counts(truth, closed, np.ones(hierarchy.n, dtype=np.bool_))
     return HierarchyScores(
-        n=len(truth),
-        precision=whole.precision,
-        recall=whole.recall,
-        f1=whole.f1,
-        h_loss=float(first.sum(axis=1).mean()),
-        weighted_loss=float((wrong @ costs).mean()),
-        by_depth=tuple(one.f1 for one in entries),
+        n=len(truth), precision=whole.precision, recall=whole.recall, f1=whole.f1, h_loss=float(first.sum(axis=1).mean()),
+        weighted_loss=float((wrong @ costs).mean()), by_depth=tuple(one.f1 for one in entries),
         open_rows=int((closed != guess).any(axis=1).sum()),
-    )
+    )  # fmt: skip
 
 
 def _counts(truth: Integers, guess: Integers, columns: npt.NDArray[np.bool_]) -> LabelScore:

@@ -299,27 +299,17 @@ class _Comparison:
         total = counts.sum(axis=0)
         scored = self._attachment(self.scored)
         some = max(int(total[5]), 1)
+        distance = self._by_distance()
         return ParsingScores(
-            rules=self.rules.name,
-            uas=scored.uas,
-            las=scored.las,
-            label_accuracy=scored.label_accuracy,
-            with_punctuation=self._attachment(np.ones_like(self.scored)),
-            without_punctuation=self._attachment(~self.marks),
-            root_accuracy=int(total[6]) / some,
-            exact_match=int(total[4]) / some,
+            rules=self.rules.name, uas=scored.uas, las=scored.las, label_accuracy=scored.label_accuracy,
+            with_punctuation=self._attachment(np.ones_like(self.scored)), without_punctuation=self._attachment(~self.marks),
+            root_accuracy=int(total[6]) / some, exact_match=int(total[4]) / some,
             exact_match_labelled=None if self.labels is None else int(total[7]) / some,
-            n_sentences=len(counts),
-            n_words=len(self.scored),
-            n_scored=int(total[0]),
-            n_punctuation=int(self.marks.sum()),
-            non_projective=self._non_projective(),
-            per_relation=self._per_relation(),
-            by_distance=(distance := self._by_distance()),
+            n_sentences=len(counts), n_words=len(self.scored), n_scored=int(total[0]), n_punctuation=int(self.marks.sum()),
+            non_projective=self._non_projective(), per_relation=self._per_relation(), by_distance=distance,
             by_length={name: _within(distance, low, high) for name, low, high in _LENGTHS},
-            per_upos=self._per_upos(),
-            counts=counts,
-        )
+            per_upos=self._per_upos(), counts=counts,
+        )  # fmt: skip
 
     def _counts(self) -> Integers:
         """Per sentence: scored words, heads, heads with relation, relations; wholly right; scored at all; roots; labelled."""

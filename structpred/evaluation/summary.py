@@ -12,7 +12,7 @@ from structpred.core.types import Integers
 from structpred.evaluation import chunks
 from structpred.evaluation.chunks import ChunkCounts
 from structpred.evaluation.coding import Coded, Sequences, encode, sums, tallied
-from structpred.text.markup import Shown, scrolling, table
+from structpred.text.markup import Shown, preformatted
 from structpred.text.tables import aligned, cut
 
 _EXAMPLES = 3
@@ -30,7 +30,9 @@ class ConfusionMatrix(NamedTuple):
 
     def table(self) -> str:
         """Plain text: a row a gold label, a column a predicted one."""
-        return "\n".join(aligned(self._head(), self._rows()))
+        names = [cut(str(label), 30) for label in self.labels]
+        rows = [[name, *map(str, row)] for name, row in zip(names, self.counts.tolist(), strict=True)]
+        return "\n".join(aligned(["gold \\ predicted", *names], rows))
 
     def __str__(self) -> str:
         """The table."""
@@ -38,13 +40,7 @@ class ConfusionMatrix(NamedTuple):
 
     def _repr_html_(self) -> str:
         """The same for notebooks."""
-        return scrolling(table(self._head(), self._rows(), numbers=[False, *[True] * len(self.labels)]))
-
-    def _head(self) -> list[str]:
-        return ["gold \\ predicted", *(cut(str(label), 30) for label in self.labels)]
-
-    def _rows(self) -> list[list[str]]:
-        return [[cut(str(label), 30), *map(str, row)] for label, row in zip(self.labels, self.counts.tolist(), strict=True)]
+        return preformatted(self.table())
 
 
 @dataclass(frozen=True)

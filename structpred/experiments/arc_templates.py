@@ -15,7 +15,7 @@ import numpy as np
 from structpred.data.arc_templates import ArcTemplate
 from structpred.evaluation.parsing import evaluate_treebanks
 from structpred.evaluation.trees import UD
-from structpred.experiments.experiment import PRINTED, Claim, Experiment, Wanted, data_file
+from structpred.experiments.experiment import PRINTED, Claim, Experiment, Wanted, data_file, spread
 from structpred.io import Treebank, read_treebank
 from structpred.io.templates.arc_template_sets import conjunction_family
 from structpred.models import DependencyParser
@@ -104,7 +104,7 @@ class ArcTemplates(Experiment):
         train, dev, test = (read_treebank(data_file(where, f"en_ewt-ud-{part}.conllu")) for part in ("train", "dev", "test"))
         with ExitStack() as stack:
             kept = wanted.output or Path(stack.enter_context(TemporaryDirectory()))
-            return Run(kept, spread(train, sentences), test, epochs, bits).curves(conjunction_family(), dev)
+            return Run(kept, train.take(spread(len(train), sentences)), test, epochs, bits).curves(conjunction_family(), dev)
 
     def text(self, figures: Curves) -> str:
         """One line for each number of templates."""
@@ -154,7 +154,7 @@ class Run:
 
     def curves(self, family: list[ArcTemplate], dev: Treebank) -> Curves:
         """Both C; MKL and SVM of all templates; then SVMs of those that either one gives most weight."""
-        few = Run(self.folder, spread(self.train, FEW), dev, min(self.epochs, FEW_EPOCHS), self.max_bits)
+        few = Run(self.folder, self.train.take(spread(len(self.train), FEW)), dev, min(self.epochs, FEW_EPOCHS), self.max_bits)
         trainers: dict[str, Any] = {"mkl": OnlineMKL(eta0=ETA0, certificate=False), "svm": "sgd"}
         choices: dict[str, list[tuple[float, float, int]]] = {name: [] for name in GRIDS}
         for name, grid in GRIDS.items():
@@ -216,8 +216,3 @@ def selected(training: Training) -> list[int]:
     norms = np.array(training.norms)
     earlier = np.mean(training.group_weights, axis=0)[:-1] if len(training.group_weights) else norms
     return np.lexsort((-earlier, -norms)).tolist()
-
-
-def spread(treebank: Treebank, most: int) -> Treebank:
-    """At most this many sentences, from all of the file."""
-    return treebank.take(np.unique(np.linspace(0, len(treebank) - 1, min(most, len(treebank))).astype(int)))

@@ -14,6 +14,9 @@ from pathlib import Path
 from types import MappingProxyType, UnionType
 from typing import Any, ClassVar, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
+import numpy as np
+
+from structpred.core.types import Integers
 from structpred.errors import DataError
 from structpred.runtime.discovery import public_subclasses
 from structpred.storage.atomic import write_atomic
@@ -198,6 +201,11 @@ SOURCES = {
     "ssl_lds": ("g50c, g10n, text1, uspst", _LDS),
     "ud_english_ewt": ("Universal Dependencies English EWT", "github.com/UniversalDependencies/UD_English-EWT"),
 }
+
+
+def spread(n: int, most: int) -> Integers:
+    """The numbers of at most this many of n, from the first to the last."""
+    return np.unique(np.linspace(0, n - 1, min(most, n)).astype(int))
 
 
 def data_folder(given: str | None) -> Path:

@@ -15,7 +15,7 @@ from structpred.experiments.experiment import Claim, Experiment, Wanted, data_fi
 from structpred.io.multilabel.data import MultiLabelData, read_libsvm_multilabel
 from structpred.io.multilabel.mulan import read_mulan
 from structpred.objectives.margin import MarginRescaling
-from structpred.objectives.regularisers.l2 import FreeIntercept
+from structpred.objectives.regularisers.l2 import L2, FreeIntercept
 from structpred.rows.linear_task import LinearTask
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.bmrm import BMRM
@@ -259,9 +259,8 @@ def _spread(rows: tuple[Any, Any], n: int) -> tuple[Any, Any]:
 
 def _problem(rows: tuple[Any, Any], lam: float, free: bool = False) -> Problem:
     """The support vector machine; free: with an intercept that is not regularised."""
-    if free:
-        return Problem(LinearTask(*rows, intercept=1.0), MarginRescaling(), lam, regulariser=FreeIntercept())
-    return Problem(LinearTask(*rows), MarginRescaling(), lam)
+    task = LinearTask(*rows, intercept=float(free))
+    return Problem(task, MarginRescaling(), lam, regulariser=FreeIntercept() if free else L2())
 
 
 def _accuracy(test: tuple[Any, Any], free: bool) -> Accuracy:

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from structpred.experiments.experiment import PRINTED, Claim, Experiment, Wanted, data_file
+from structpred.experiments.experiment import PRINTED, Claim, Experiment, Wanted, data_file, spread
 from structpred.experiments.ocr_kernels import Fold, Model, Plan, accuracies, certified, chosen
 from structpred.io.ocr import OcrWords, read_ocr
 
@@ -181,10 +181,11 @@ def one_fold(words: OcrWords, k: int, models: Sequence[Model], plan: Plan, batch
     train, test = words.select(words.folds == k), words.select(words.folds != k)
     if plan.most is not None:  # there are 55 words, each by many writers in a row: a few from all of them, half to train on
         half = sorted({tuple(word) for word in words.letters})[::2]
-        train, test = (
-            _spread(some.select(np.array([(tuple(word) in half) == trained for word in some.letters])), plan.most)
+        own, rest = (
+            np.flatnonzero([(tuple(word) in half) == trained for word in some.letters])
             for some, trained in ((train, True), (test, False))
         )
+        train, test = (some.select(rows[spread(len(rows), plan.most)]) for some, rows in ((train, own), (test, rest)))
     labels = sorted({letter for word in words.letters for letter in word})
     fold = Fold.of(train, labels, sorted({name for model in models for name in model.kernels}))
     found, names = [], []
@@ -202,11 +203,6 @@ def one_fold(words: OcrWords, k: int, models: Sequence[Model], plan: Plan, batch
         for name, share, one in zip(names, right, found, strict=True)
     ]
     return FoldRuns(runs, train.n_letters, test.n_letters, time.process_time() - start)
-
-
-def _spread(words: OcrWords, most: int) -> OcrWords:
-    """At most this many words, from all of the file."""
-    return words.select(np.unique(np.linspace(0, len(words) - 1, min(most, len(words))).astype(int)))
 
 
 def _row(runs: Sequence[Run]) -> Row:

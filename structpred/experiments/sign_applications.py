@@ -26,32 +26,18 @@ log = logging.getLogger("structpred.experiments")
 TRAINED = 10
 #: lambda = 1/n, as in the paper's section 6.2; its section 6.1 names none
 C = 1.0
-#: explanatory variable -> the sign of its weight, and why; all written down before any result was seen
-DIABETES = {
-    "age": (1, "diabetes progresses faster in older patients"),
-    "bmi": (1, "overweight drives insulin resistance"),
-    "bp": (1, "high blood pressure goes with complications"),
-    "s1": (1, "total cholesterol, a risk factor"),
-    "s2": (1, "low-density lipoproteins, the harmful ones"),
-    "s3": (-1, "high-density lipoproteins, which protect"),
-    "s4": (1, "total cholesterol divided by high-density lipoproteins"),
-    "s5": (1, "log of triglycerides, high with insulin resistance"),
-    "s6": (1, "blood sugar"),
-}
-_LARGER = "malignant nuclei are larger"
-_IRREGULAR = "defined such that a larger value is a less regular nucleus, as malignant ones are"
+#: explanatory variable -> the sign of its weight, written down before any result was seen. Diabetes progresses faster in older
+#: patients, with overweight (bmi), high blood pressure (bp), cholesterol (s1, s2: the harmful one, s4: its ratio to s3),
+#: triglycerides (s5) and blood sugar (s6); s3, high-density lipoproteins, protect
+DIABETES = {"age": 1, "bmi": 1, "bp": 1, "s1": 1, "s2": 1, "s3": -1, "s4": 1, "s5": 1, "s6": 1}
+#: malignant nuclei are larger, stained less evenly, and less regular, which the last six measure: the larger the less
 BREAST_CANCER = {
-    "mean radius": (1, _LARGER),
-    "mean texture": (1, "malignant nuclei are stained less evenly"),
-    "mean perimeter": (1, _LARGER),
-    "mean area": (1, _LARGER),
-    "mean smoothness": (1, _IRREGULAR),
-    "mean compactness": (1, _IRREGULAR),
-    "mean concavity": (1, _IRREGULAR),
-    "mean concave points": (1, _IRREGULAR),
-    "mean symmetry": (1, _IRREGULAR),
-    "mean fractal dimension": (1, _IRREGULAR),
-}
+    f"mean {name}": 1
+    for name in (
+        "radius", "texture", "perimeter", "area", "smoothness", "compactness", "concavity", "concave points", "symmetry",
+        "fractal dimension",
+    )
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -100,12 +86,9 @@ def few_samples(splits: int) -> list[FewSamples]:
     ]
 
 
-def _compared(
-    found: Any, positive: Flags, known: dict[str, tuple[int, str]], splits: int, data: str, target: str
-) -> FewSamples:  # fmt: skip
+def _compared(found: Any, positive: Flags, signs: dict[str, int], splits: int, data: str, target: str) -> FewSamples:
     names = list(found.feature_names)
-    rows = found.data[:, [names.index(name) for name in known]]
-    signs = {name: sign for name, (sign, _) in known.items()}
+    rows = found.data[:, [names.index(name) for name in signs]]
     rng, start = np.random.default_rng(0), time.process_time()
     scores = np.array([split(rows, positive, list(signs.values()), rng) for _ in range(splits)])
     roc, even = (Difference.of(scores[:, 0, k], scores[:, 1, k]) for k in range(2))
@@ -244,9 +227,7 @@ def _category(name: str, positive: Flags, scores: Floats) -> Category:
     return Category(name, int(positive.sum()), tuple(signs), tuple(plain), int((scores[:, 0] > scores[:, 1]).sum()))
 
 
-def areas(
-    values: Floats, positive: Flags, train: Integers, test: Integers, C: float
-) -> list[float]:  # fmt: skip
+def areas(values: Floats, positive: Flags, train: Integers, test: Integers, C: float) -> list[float]:
     """The ROC area with and without signs; 1/2 where one of the parts has one class only."""
     if len({*positive[train]}) < 2 or len({*positive[test]}) < 2:
         return [0.5, 0.5]

@@ -87,7 +87,7 @@ def test_searches_curves_and_checks_have_a_view() -> None:
     curve = LearningCurve([CurvePoint(1.0, 0, 2, 4, 0.1, 0.5, 0.5, None)], has_phrases=False)
     shown = [one._repr_html_() for one in (scores, tuned, curve, check_oracle(MulticlassOracle()))]
     assert all(html.startswith(("<pre ", "<div ", "<p>")) and "<script" not in html for html in shown)
-    assert "h_loss" in shown[0]
+    assert "H-loss" in shown[0]
     assert "&lt;script" in shown[1]
 
 
