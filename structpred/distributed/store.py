@@ -6,10 +6,8 @@ bytes, so that it does not matter which of two workers was last.
 
 import contextlib
 import hashlib
-import os
 import secrets
 import shutil
-import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -17,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from structpred.core.types import Floats
 from structpred.errors import CheckpointError, ClusterError
 from structpred.storage.atomic import storage_error, write_atomic
 from structpred.storage.bundles import Bundle, read_bundle, write_bundle
@@ -28,8 +26,6 @@ from structpred.trainers.states import Arrays
 
 #: bytes that this process has read from stores and written to them
 TRAFFIC: Counter[str] = Counter()
-#: bytes of a checksum
-_SUM = 16
 
 
 class Store:
@@ -38,8 +34,7 @@ class Store:
     `common.t` is what all shards know before round t, `state.k.t` what shard k keeps for itself, written where t is a multiple of
     `every`. The last two states of a shard stay, and `common` of every + 1 rounds: what leads from a state to the present round.
     `rows.k` says which weights occur in shard k, `whole` which occur in any, `holders` in how many. `weights.n` are those that
-    the client asks about, `sum.n.j.start` what shards said of vector j, from weight `start` on; both are for the moment, so
-    that they need not outlive a power cut.
+    the client asks about, `sum.n.j.start` what shards said of vector j, from weight `start` on; both are for the moment.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -73,41 +68,17 @@ class Store:
         arrays = self.read(name)
         return Common(tuple(arrays[key] for key in sorted(arrays) if key != "numbers"), arrays["numbers"])
 
-    def write_vector(self, name: str, vector: npt.NDArray[np.float64]) -> None:
-        """Write a vector with its checksum, renamed when it is whole, but not synced: it is soon read, and removed."""
-        data = np.ascontiguousarray(vector, np.float64)
-        aside = self.folder / f".{name}.{secrets.token_hex(4)}.tmp"
-        try:
-            with open(aside, "wb") as file:
-                file.write(_checksum(data))
-                file.write(data.data)
-            os.replace(aside, self.folder / name)
-        except OSError as error:
-            aside.unlink(missing_ok=True)
-            raise storage_error(self.folder / name, error) from error
-        TRAFFIC["written"] += data.nbytes
+    def write_vector(self, name: str, vector: Floats) -> None:
+        """Write a vector as a file of its own."""
+        self.write(name, {"vector": vector})
 
-    def read_vector(self, name: str, into: npt.NDArray[np.float64] | None = None) -> npt.NDArray[np.float64]:
-        """The inverse of write_vector; CheckpointError where it is damaged or not there. into: where it goes; None: a new one."""
-        path = self.folder / name
-        try:
-            with open(path, "rb") as file:
-                sum_ = file.read(_SUM)
-                vector = np.empty(max(os.fstat(file.fileno()).st_size - _SUM, 0) // 8) if into is None else into
-                file.readinto(vector.data)
-        except OSError as error:
-            raise CheckpointError(f"{path}: cannot be read: {error.strerror or error}") from error
-        if _checksum(vector) != sum_:
-            raise CheckpointError(f"{path}: it was truncated or damaged; resume from the checkpoint")
-        TRAFFIC["read"] += vector.nbytes
-        return vector
+    def read_vector(self, name: str) -> Floats:
+        """The inverse of write_vector; CheckpointError where it is damaged or not there."""
+        return self.read(name)["vector"]
 
-    def read_sum(self, name: str, ends: Sequence[int]) -> npt.NDArray[np.float64]:
+    def read_sum(self, name: str, ends: Sequence[int]) -> Floats:
         """The sum of this name, which was written in slices that end there. Errors as those of read_vector."""
-        found = np.empty(ends[-1])
-        for start, stop in zip([0, *ends], ends, strict=False):
-            self.read_vector(f"sum.{name}.{start}", found[start:stop])
-        return found
+        return np.concatenate([self.read_vector(f"sum.{name}.{start}") for start in [0, *ends[:-1]]])
 
     def write_object(self, value: Any) -> str:
         """Write a Python object as a file that is called by its digest, which is returned."""
@@ -145,7 +116,7 @@ def unpacked(data: bytes) -> Any:
 
 
 @lru_cache(maxsize=1)
-def read_once(folder: str, name: str) -> npt.NDArray[np.float64]:
+def read_once(folder: str, name: str) -> Floats:
     """A vector of a name that is never used again, read once a process, for all of its shards."""
     return Store(folder).read_vector(name)
 
@@ -157,11 +128,6 @@ def digest_of_common(common: Common) -> str:
         found.update(f"{name} {array.dtype} {array.shape};".encode())
         found.update(np.ascontiguousarray(array).data)
     return found.hexdigest()
-
-
-def _checksum(vector: npt.NDArray[np.float64]) -> bytes:
-    """Length and CRC-32, which take no longer than reading."""
-    return len(vector).to_bytes(8, "little") + zlib.crc32(vector.data).to_bytes(8, "little")
 
 
 def _arrays_of(common: Common) -> Arrays:

@@ -20,10 +20,10 @@ def test_vectors_come_back(tmp_path: Path) -> None:
     for n, vector in enumerate([np.array([1.5, -0.0, np.inf]), np.empty(0), np.arange(6.0)[::2]]):
         store.write_vector(f"weights.{n}", vector)
         assert store.read_vector(f"weights.{n}").tobytes() == vector.tobytes()
-        room = np.zeros(len(vector) + 2)
-        store.read_vector(f"weights.{n}", room[1:-1])
-        assert room.tolist() == [0.0, *vector, 0.0]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["weights.0", "weights.1", "weights.2"]
+    for start, part in ((0, np.arange(2.0)), (2, np.arange(2.0, 5.0))):
+        store.write_vector(f"sum.a.{start}", part)
+    assert store.read_sum("a", [2, 5]).tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
 
 
 @pytest.mark.parametrize("change", ["cut", "bit", "empty", "none"])
@@ -37,9 +37,8 @@ def test_damaged_vectors_are_refused(tmp_path: Path, change: str) -> None:
     path.write_bytes(data[:-8] if change == "cut" else b"" if change == "empty" else data)
     if change == "none":
         path.unlink()
-    for room in (None, np.zeros(100)):
-        with pytest.raises(CheckpointError, match=r"weights\.1: (it was truncated or damaged|cannot be read)"):
-            store.read_vector("weights.1", room)
+    with pytest.raises(CheckpointError, match=r"weights\.1: "):
+        store.read_vector("weights.1")
 
 
 def failed(place: Path, *names: str, resume: bool = False) -> Path:
