@@ -9,20 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from structpred.bridges import spacy as bridge
 from structpred.bridges.predictions import plain_lists
-from structpred.bridges.spacy import (
-    Doc,
-    Token,
-    each_sentence,
-    phrases_of,
-    register,
-    rows_of,
-    set_trees,
-    shortened,
-    spans_of,
-    universal_tags,
-    words_of,
-)
 from structpred.data.tag_schemes import scheme_of
 from structpred.errors import DataError, ParameterError
 from structpred.io.columns import ColumnCorpus
@@ -69,7 +57,7 @@ class Annotator:
 
     def __init__(
         self, name: str, model: str | os.PathLike[str] | None = None, sets: str | None = None,
-        columns: Sequence[str] | None = None, features: Callable[[list[Token]], Any] | None = None,
+        columns: Sequence[str] | None = None, features: Callable[[list[bridge.Token]], Any] | None = None,
     ) -> None:  # fmt: skip
         self.name, self.path, self.sets, self.columns, self.features = name, model, sets, columns, features
         self._model: ChainLabeler | DependencyParser | None = None
@@ -85,17 +73,17 @@ class Annotator:
             raise ParameterError(f"the component {self.name!r} has no model: config={{'model': 'FILE'}}")
         return self._read(self.path)
 
-    def __call__(self, doc: Doc) -> Doc:
+    def __call__(self, doc: bridge.Doc) -> bridge.Doc:
         """Annotate one document."""
         return next(self.pipe([doc]))
 
-    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
+    def pipe(self, stream: Iterable[bridge.Doc], *, batch_size: int = 128) -> Iterator[bridge.Doc]:
         """Annotate documents, `batch_size` at once: each block is one call of `predict`."""
         from structpred.models import DependencyParser
 
         docs, model = iter(stream), self.estimator
         while block := list(itertools.islice(docs, batch_size)):
-            sentences = list(each_sentence(block))
+            sentences = list(bridge.each_sentence(block))
             if isinstance(model, DependencyParser):
                 self._parse(model, [tokens for _, tokens in sentences])
             else:
@@ -138,10 +126,10 @@ class Annotator:
         self._model = model
         return model
 
-    def _label(self, model: "ChainLabeler", docs: Sequence[Doc], sentences: list[tuple[str, list[Token]]]) -> None:
+    def _label(self, model: "ChainLabeler", docs: Sequence[bridge.Doc], sentences: list[tuple[str, list[bridge.Token]]]) -> None:
         if self.features is None:
             names = _columns(model, self.columns)
-            rows = [rows_of(tokens, names, place) for place, tokens in sentences]
+            rows = [bridge.rows_of(tokens, names, place) for place, tokens in sentences]
             X: Any = rows and ColumnCorpus.from_rows(rows, groups=[id(tokens[0].doc) for _, tokens in sentences])
         else:
             X = [self.features(tokens) for _, tokens in sentences]
@@ -150,7 +138,7 @@ class Annotator:
         if target == "spans" and model.probabilistic_:
             for tokens, own in zip(words, model.predict_phrases(X), strict=True):
                 chances = (phrase.probability for phrase in own)
-                spans[id(tokens[0].doc)] += zip(spans_of(tokens, own), chances, strict=True)
+                spans[id(tokens[0].doc)] += zip(bridge.spans_of(tokens, own), chances, strict=True)
             for doc in docs:
                 doc.spans[self.name] = [span for span, _ in spans[id(doc)]]
                 doc.spans[self.name].attrs["scores"] = np.array([chance for _, chance in spans[id(doc)]])
@@ -160,7 +148,7 @@ class Annotator:
             for token, label in zip(itertools.chain(*words), itertools.chain(*found), strict=True):
                 setattr(token, f"{target}_", str(label))
             return
-        for tokens, phrases in zip(words, phrases_of(words, found), strict=True):
+        for tokens, phrases in zip(words, bridge.phrases_of(words, found), strict=True):
             spans[id(tokens[0].doc)] += phrases
         for doc in docs:
             if target == "ents":
@@ -168,22 +156,22 @@ class Annotator:
             else:
                 doc.spans[self.name] = spans[id(doc)]
 
-    def _parse(self, parser: "DependencyParser", words: list[list[Token]]) -> None:
+    def _parse(self, parser: "DependencyParser", words: list[list[bridge.Token]]) -> None:
         from structpred.models.parser.sentences import attributes_read
 
         needed = attributes_read(parser)
         for tokens in words:
             if missing := [name for name in needed if not tokens[0].doc.has_annotation(_ATTRIBUTES[name])]:
                 raise DataError(
-                    f"the parser was trained with {', '.join(needed)}, and the document {shortened(tokens)} has no {missing[0]} "
-                    f"(Token.{_ATTRIBUTES[missing[0]].lower()}): put a component that sets it before {self.name!r}"
+                    f"the parser was trained with {', '.join(needed)}, and the document {bridge.shortened(tokens)} has no "
+                    f"{missing[0]} (Token.{_ATTRIBUTES[missing[0]].lower()}): put a component that sets it before {self.name!r}"
                 )
-        sentences = [words_of(tokens) for tokens in words]
+        sentences = [bridge.words_of(tokens) for tokens in words]
         if words and "upos" in parser._brings:
-            known = universal_tags()
+            known = bridge.universal_tags()
             for token, tag in zip(itertools.chain(*words), parser._words(sentences).upos, strict=True):
                 setattr(token, "pos_" if tag in known else "tag_", tag)
-        set_trees(words, parser.predict(sentences) if words else [])
+        bridge.set_trees(words, parser.predict(sentences) if words else [])
 
 
 def make_annotator(
@@ -202,7 +190,7 @@ def __getattr__(name: str) -> Any:
     """`factory`, which the entry point names: make_annotator, when spaCy knows it and its settings."""
     if name != "factory":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    register("structpred", make_annotator, _DEFAULTS, _ASSIGNS)
+    bridge.register("structpred", make_annotator, _DEFAULTS, _ASSIGNS)
     return make_annotator
 
 
@@ -218,7 +206,7 @@ def columns_read(model: "ChainLabeler") -> set[int]:
 
 def _target(model: "ChainLabeler", wanted: str | None) -> str:
     """What the labels are set as; ParameterError for labels that cannot be."""
-    labels, universal = list(map(str, model.classes_.tolist())), universal_tags()
+    labels, universal = list(map(str, model.classes_.tolist())), bridge.universal_tags()
     if wanted is None:
         phrases = scheme_of([(label, 1) for label in labels], [labels]) is not None
         return "ents" if phrases else "pos" if set(labels) <= universal else "tag"

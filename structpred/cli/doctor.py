@@ -22,15 +22,9 @@ Verdict = Literal["ok", "missing", "broken"]
 
 # distribution, module to import, and the extra it belongs to (none: structpred cannot work without it)
 LIBRARIES: tuple[tuple[str, str, str | None], ...] = (
-    ("numpy", "numpy", None),
-    ("scipy", "scipy", None),
-    ("numba", "numba", None),
-    ("scikit-learn", "sklearn", None),
-    ("ortools", "ortools", "solvers"),
-    ("cvxpy", "cvxpy", "solvers"),
-    ("highspy", "highspy", "solvers"),
-    ("matplotlib", "matplotlib", "plot"),
-)
+    ("numpy", "numpy", None), ("scipy", "scipy", None), ("numba", "numba", None), ("scikit-learn", "sklearn", None),
+    *((name, name, "solvers") for name in ("ortools", "cvxpy", "highspy")), ("matplotlib", "matplotlib", "plot"),
+)  # fmt: skip
 SOLVERS = ("cvxpy", "ortools")
 TIMEOUT = 300.0  # seconds for one child process; a first import from a cold disk can be slow
 
@@ -134,8 +128,7 @@ def _solver_orders() -> list[Finding]:
 
 def _solver_order(order: Sequence[str]) -> Finding:
     solver = "CLARABEL" if installed_version("highspy") is None else "HIGHS"
-    problem = _run("\n".join(_SOLVE[name].replace("{solver}", solver) for name in order))
-    name = ", then ".join(order)
+    name, problem = ", then ".join(order), _run("\n".join(_SOLVE[one].replace("{solver}", solver) for one in order))
     if problem:
         return Finding(name, "broken", problem, "python -m pip install 'structpred[solvers]' in a fresh environment")
     return Finding(name, "ok", "both solve a small linear program in one process")

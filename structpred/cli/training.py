@@ -252,17 +252,12 @@ def _check_files(training: Training[Any]) -> None:
 
 def common_settings(options: TrainingOptions, callback: Callable[[Record], None] | None, *, verbose: bool) -> dict[str, Any]:
     """The settings that all estimators have, from the options of a command."""
+    alike = ("C", "max_iter", "tol", "surrogate", "check_every", "patience", "resume")
     return {
-        "trainer": trainer_of(options.trainer),
-        "loss": loss_of(options.loss),
-        "regulariser": regulariser_of(options.regulariser),
-        "signs": signs_of(options.signs, options.encoding),
-        **{name: getattr(options, name) for name in ("C", "max_iter", "tol", "surrogate", "check_every", "patience", "resume")},
-        "callbacks": callback,
-        "checkpoint": options.checkpoint_path,
-        "random_state": options.seed,
-        "verbose": int(verbose),
-    }
+        "trainer": trainer_of(options.trainer), "loss": loss_of(options.loss), "regulariser": regulariser_of(options.regulariser),
+        "signs": signs_of(options.signs, options.encoding), **{name: getattr(options, name) for name in alike},
+        "callbacks": callback, "checkpoint": options.checkpoint_path, "random_state": options.seed, "verbose": int(verbose),
+    }  # fmt: skip
 
 
 def _interrupted(training: Training[Any], session: Session, events: Events, before: list[Stamp]) -> Stop:

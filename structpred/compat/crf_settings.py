@@ -18,33 +18,22 @@ from structpred.models.settings import make_trainer
 log = logging.getLogger("structpred.compat")
 
 ALIASES = {"averaged-perceptron": "ap", "passive-aggressive": "pa"}
+_CALIBRATION = tuple(f"calibration_{name}" for name in ("eta", "rate", "samples", "candidates", "max_trials"))
 _SHARED = ("min_freq", "all_possible_states", "all_possible_transitions", "max_iterations")
 #: algorithm -> its parameters besides the shared ones; as in CRFsuite, the others must be left at None
 PARAMETERS: dict[str, tuple[str, ...]] = {
     "lbfgs": ("c1", "c2", "num_memories", "epsilon", "period", "delta", "linesearch", "max_linesearch"),
-    "l2sgd": (
-        "c2", "period", "delta", "calibration_eta", "calibration_rate", "calibration_samples", "calibration_candidates",
-        "calibration_max_trials",
-    ),
+    "l2sgd": ("c2", "period", "delta", *_CALIBRATION),
     "ap": ("epsilon",),
     "pa": ("epsilon", "pa_type", "c", "error_sensitive", "averaging"),
     "arow": ("epsilon", "variance", "gamma"),
 }  # fmt: skip
 #: parameter -> (default, least value, whether the least value itself is allowed)
 _NUMBERS: dict[str, tuple[float, float, bool]] = {
-    "min_freq": (0, 0, True),
-    "c1": (0.0, 0, True),
-    "c2": (1.0, 0, True),
-    "num_memories": (6, 1, True),
-    "epsilon": (1e-5, 0, True),
-    "period": (10, 1, True),
-    "delta": (1e-5, 0, True),
-    "max_linesearch": (20, 1, True),
-    "c": (1.0, 0, False),
-    "variance": (1.0, 0, False),
-    "gamma": (1.0, 0, False),
-    **{f"calibration_{name}": (1.0, 0, False) for name in ("eta", "rate", "samples", "candidates", "max_trials")},
-}
+    "min_freq": (0, 0, True), "c1": (0.0, 0, True), "c2": (1.0, 0, True), "epsilon": (1e-5, 0, True), "delta": (1e-5, 0, True),
+    "num_memories": (6, 1, True), "period": (10, 1, True), "max_linesearch": (20, 1, True),
+    **dict.fromkeys(("c", "variance", "gamma", *_CALIBRATION), (1.0, 0, False)),
+}  # fmt: skip
 _ITERATIONS = {"lbfgs": 100_000, "l2sgd": 1000, "ap": 100, "pa": 100, "arow": 100}
 _NUMBER = (int, float, np.number, np.bool_)
 _LINE_SEARCHES = ("MoreThuente", "Backtracking", "StrongBacktracking")

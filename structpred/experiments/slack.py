@@ -7,19 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
+from structpred.experiments import slack_comparisons as comparisons
 from structpred.experiments.experiment import PRINTED, Claim, Experiment, Wanted, data_file
-from structpred.experiments.slack_comparisons import (
-    Convergence,
-    ScoreRow,
-    SearchRow,
-    compare_searches,
-    converge,
-    convergence_claims,
-    convergence_lines,
-    most_frequent_labels,
-    multilabel_task,
-    score_surrogate,
-)
 from structpred.io.multilabel.data import MultiLabelData
 from structpred.io.multilabel.mulan import read_clus, read_mulan
 from structpred.models.fields.multilabel import HierarchicalMultiLabel, MultiLabelMRF
@@ -96,7 +85,7 @@ class SearchTable:
     rounds: int
     C: float
     beside: str
-    rows: Sequence[SearchRow]
+    rows: Sequence[comparisons.SearchRow]
 
 
 @dataclass(frozen=True)
@@ -108,7 +97,7 @@ class ScoreTable:
     n_test: int
     beside: str
     tol: float
-    rows: Sequence[ScoreRow]
+    rows: Sequence[comparisons.ScoreRow]
 
 
 @dataclass(frozen=True)
@@ -116,7 +105,7 @@ class Tables:
     """All that was run; cpu_seconds: of this process."""
 
     searches: Sequence[SearchTable]
-    convergence: Convergence | None
+    convergence: comparisons.Convergence | None
     scores: Sequence[ScoreTable]
     hierarchy: ScoreTable | None
     cpu_seconds: float = 0.0
@@ -146,7 +135,7 @@ class SlackRescalingTables(Experiment):
         names = wanted.chosen(self.tables)
         searches: list[SearchTable] = []
         if "searches" in names:
-            read = {name: most_frequent_labels(_mulan(folder, name, "train"), N_LABELS) for name in SEARCHED}
+            read = {name: comparisons.most_frequent_labels(_mulan(folder, name, "train"), N_LABELS) for name in SEARCHED}
             kinds = (False, True) if "relaxed" in wanted.switches else (False,)
             searches = [
                 wanted.kept(f"searches-{name}-{kind}", SearchTable, partial(_searches, name, data, plan, kind))
@@ -155,7 +144,9 @@ class SlackRescalingTables(Experiment):
             ]
         return Tables(
             searches,
-            wanted.kept("convergence", Convergence, partial(_convergence, folder, plan)) if "convergence" in names else None,
+            wanted.kept("convergence", comparisons.Convergence, partial(_convergence, folder, plan))
+            if "convergence" in names
+            else None,
             [wanted.kept(f"scores-{name}", ScoreTable, partial(_scores, folder, plan, name)) for name in SCORED]
             if "scores" in names
             else [],
@@ -166,7 +157,7 @@ class SlackRescalingTables(Experiment):
         """The tables for people, the paper's figures on the right."""
         parts = ["\n".join(_search_lines(table)) for table in figures.searches]
         if figures.convergence is not None:
-            parts.append("\n".join(convergence_lines(figures.convergence)))
+            parts.append("\n".join(comparisons.convergence_lines(figures.convergence)))
         for one in figures.scores:
             parts.append("\n".join(_score_lines("Multi-label classification", one, PAPER_SCORES[one.beside])))
         if figures.hierarchy is not None:
@@ -187,11 +178,11 @@ class SlackRescalingTables(Experiment):
             printed = ", ".join(f"{PAPER_SCORES.get(beside, PAPER_HIERARCHY)[name][0]:.3f}" for name in order)
             if pairs:
                 found.append((claim, printed, "; ".join(words), all(a.accuracy > b.accuracy for a, b in pairs)))
-        found += convergence_claims(figures.convergence) if figures.convergence else []
+        found += comparisons.convergence_claims(figures.convergence) if figures.convergence else []
         return [Claim("Choi, Meshi, Srebro 2016", *one) for one in found]
 
 
-def _search_claims(tables: Mapping[str, Mapping[str, SearchRow]]) -> list[tuple[str, str, str, bool]]:
+def _search_claims(tables: Mapping[str, Mapping[str, comparisons.SearchRow]]) -> list[tuple[str, str, str, bool]]:
     """Of Table 1, whose factors are to be reached on every data set."""
     found, others = [], METHODS[1:3]
     shares = {data: [100 * rows[method].success for method in METHODS[:3]] for data, rows in tables.items()}
@@ -209,23 +200,23 @@ def _searches(name: str, data: MultiLabelData, plan: Plan, relaxed: bool) -> Sea
     n, rounds = (plan.relaxed_samples, plan.relaxed_rounds) if relaxed else (plan.samples, plan.rounds)
     some = data.take(range(min(n, len(data))))
     log.info("searches on %s, %s: %d samples, %d rounds", name, "relaxed" if relaxed else "whole labels", len(some), rounds)
-    task = multilabel_task(some, QPBO() if relaxed else EnumerationMRF())
+    task = comparisons.multilabel_task(some, QPBO() if relaxed else EnumerationMRF())
     tasks = dict.fromkeys(METHODS, task)
     if relaxed:  # what angular search asks is a linear program; plain queries are a cut in a graph
-        tasks["angular"] = multilabel_task(some, RelaxedMRF())
-    rows = compare_searches(tasks, plan.lam, rounds=rounds, relaxed=relaxed)
+        tasks["angular"] = comparisons.multilabel_task(some, RelaxedMRF())
+    rows = comparisons.compare_searches(tasks, plan.lam, rounds=rounds, relaxed=relaxed)
     return SearchTable(name, relaxed, len(some), rounds, 1.0 / (plan.lam * len(some)), SEARCHED[name], rows)
 
 
-def _convergence(folder: Path, plan: Plan) -> Convergence:
+def _convergence(folder: Path, plan: Plan) -> comparisons.Convergence:
     samples, planes, sgd = plan.converging
     train, test = (_part(_mulan(folder, "yeast", part), plan.most) for part in ("train", "test"))
-    return converge("yeast", _part(train, samples), test, 1.0, {"n_slack": planes, "sgd": sgd})
+    return comparisons.converge("yeast", _part(train, samples), test, 1.0, {"n_slack": planes, "sgd": sgd})
 
 
 def _scores(folder: Path, plan: Plan, name: str) -> ScoreTable:
     whole = _mulan(folder, name, "train")
-    train = most_frequent_labels(whole, N_LABELS)
+    train = comparisons.most_frequent_labels(whole, N_LABELS)
     test = _mulan(folder, name, "test")
     kept = [test.label_names.index(label) for label in train.label_names]
     test = MultiLabelData(test.X, test.Y[:, kept], train.label_names, test.feature_names)
@@ -245,7 +236,7 @@ def _both(
 ) -> ScoreTable:
     """Slack and margin rescaling on one data set."""
     log.info("%s, slack and margin rescaling: %d values of C, %d folds", name, len(grid), folds)
-    rows = [score_surrogate(model.set_params(surrogate=one), train, test, grid, folds) for one in ("slack", "margin")]
+    rows = [comparisons.score_surrogate(model.set_params(surrogate=one), train, test, grid, folds) for one in ("slack", "margin")]
     return ScoreTable(name, len(train), len(test), beside, model.tol, rows)
 
 

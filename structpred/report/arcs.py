@@ -1,7 +1,7 @@
 """Dependency trees as pictures: arcs over the words as SVG, next to the gold tree or with marginals; and displaCy's JSON."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -18,18 +18,6 @@ _FIRST = 9.0  # from the words to the line of level 0
 _MARGIN = 10.0
 _NEAR = 1e-3  # how far from 1 the weights of a word's heads may sum: they may have been through float32
 _ORANGE = "#9A5B00"  # darker than the other pictures' orange: letters have to be read in it
-
-
-class Words(Protocol):
-    """A sentence: its words and their universal tags."""
-
-    @property
-    def forms(self) -> Sequence[str]:
-        """The words."""
-
-    @property
-    def upos(self) -> Sequence[str]:
-        """Their tags."""
 
 
 def draw_tree(forms: Sequence[str], tree: Parse, *, gold: Parse | None = None, tags: Sequence[str] | None = None) -> Html:
@@ -154,9 +142,10 @@ def _checked_marginals(marginals: ArrayLike, words: Sequence[str]) -> Floats:
     return weights
 
 
-def displacy(sentence: Words, tree: Parse) -> dict[str, list[dict[str, Any]]]:
+def displacy(sentence: Any, tree: Parse) -> dict[str, list[dict[str, Any]]]:
     """The parse in the form that displaCy draws with ``manual=True``; roots have no arc there, and lose their relation.
 
+    sentence: with its words as `forms`, and their universal tags as `upos`, as sentences of a treebank have them.
     `words` have `text` and `tag`. `arcs` lie between the words `start` < `end`, from 0, and have a `label`; `dir`, "left" or
     "right", says at which of the two words the arrow points.
 

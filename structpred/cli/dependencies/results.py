@@ -7,23 +7,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
+from structpred import evaluation
 from structpred.cli.facts import Learnt, Pairs, described, training_text
 from structpred.cli.files import json_lines, write_stream
 from structpred.cli.kinds.kind import RUNNER_UP, Asked, Explained, Scored
 from structpred.cli.options import Reading, refuse
 from structpred.errors import DataError, ParameterError
-from structpred.evaluation import (
-    CONLL07,
-    CONLL07_WITHOUT_PUNCTUATION,
-    CONLLX,
-    UD,
-    Comparison,
-    ParsingScores,
-    compare_parsers,
-    confusion_matrix,
-    evaluate_treebanks,
-    parsing_interval,
-)
 from structpred.evaluation.bootstrap import PARSING_METRICS
 from structpred.io.treebanks.formats import TREEBANK_FORMATS, TreebankFormat
 from structpred.io.treebanks.reader import read_treebank, stream_treebank
@@ -39,7 +28,12 @@ if TYPE_CHECKING:
 #: sentences that are in memory at once while parsing
 BATCH = 1000
 #: the names of `--rules`
-RULES = {"ud": UD, "conllx": CONLLX, "conll07": CONLL07, "conll07-p": CONLL07_WITHOUT_PUNCTUATION}
+RULES = {
+    "ud": evaluation.UD,
+    "conllx": evaluation.CONLLX,
+    "conll07": evaluation.CONLL07,
+    "conll07-p": evaluation.CONLL07_WITHOUT_PUNCTUATION,
+}
 _NAMES = {
     "uas": "UAS",
     "las": "LAS",
@@ -117,14 +111,14 @@ def judged(system: str | DependencyParser, asked: Asked, read_before: Treebank |
     gold = read_gold(asked.data, asked.reading) if read_before is None else read_before
     rules, against = RULES[asked.own["rules"]], asked.own["against"]
     trees = _parsed(system, gold, asked.reading)
-    scores = evaluate_treebanks(gold, trees, rules)
-    other = None if against is None else evaluate_treebanks(gold, _parsed(against, gold, asked.reading), rules)
+    scores = evaluation.evaluate_treebanks(gold, trees, rules)
+    other = None if against is None else evaluation.evaluate_treebanks(gold, _parsed(against, gold, asked.reading), rules)
     if asked.confusion is not None:
         from structpred import report
         from structpred.evaluation.parsing import relation_pairs
 
         found = trees.trees() if isinstance(trees, Treebank) else trees
-        report.confusion(*confusion_matrix(*relation_pairs(gold.trees(), found, rules)), asked.confusion)
+        report.confusion(*evaluation.confusion_matrix(*relation_pairs(gold.trees(), found, rules)), asked.confusion)
     return _shown(scores, other, asked)
 
 
@@ -157,25 +151,25 @@ def _is_archive(path: str) -> bool:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
 
 
-def _shown(scores: ParsingScores, other: ParsingScores | None, asked: Asked) -> Scored:
+def _shown(scores: evaluation.ParsingScores, other: evaluation.ParsingScores | None, asked: Asked) -> Scored:
     """All figures. other: the scores of a second system; a paired test of both, of LAS where both have relations."""
     intervals, name = asked.own["intervals"], asked.own["against"]
     figures: dict[str, Any] = scores.to_dict()
     parts = [(scores if asked.per_type else replace(scores, per_relation={})).table()]
     if intervals:
-        found = [parsing_interval(scores, metric) for metric in PARSING_METRICS if getattr(scores, metric) is not None]
+        found = [evaluation.parsing_interval(scores, metric) for metric in PARSING_METRICS if getattr(scores, metric) is not None]
         figures["intervals"] = {one.metric: {"low": one.low, "high": one.high} for one in found}
         lines = [f"{_NAMES[one.metric]:<22} {100 * one.low:6.2f} to {100 * one.high:6.2f}" for one in found]
         parts.append("\n".join(["95 % intervals, by a bootstrap over sentences", *lines]))
     if other is not None:
         compared = [metric for metric in ("uas", "las") if None not in (getattr(scores, metric), getattr(other, metric))]
-        tests = [compare_parsers(scores, other, metric) for metric in compared]
+        tests = [evaluation.compare_parsers(scores, other, metric) for metric in compared]
         figures["against"] = {"name": name, **{test.metric: asdict(test) for test in tests}}
         parts.append("\n".join([f"against {name}", *map(_test, tests)]))
     return Scored(figures, "\n\n".join(parts))
 
 
-def _test(t: Comparison) -> str:
+def _test(t: evaluation.Comparison) -> str:
     apart = f"{100 * t.difference:+.2f} ({100 * t.low:+.2f} to {100 * t.high:+.2f})"
     return f"{_NAMES[t.metric]:<4} {100 * t.first:6.2f} against {100 * t.second:6.2f}: {apart}, p = {t.p_value:.4f}"
 

@@ -119,17 +119,10 @@ class Run(Training[Options]):
     def estimator(self, common: dict[str, Any]) -> ChainLabeler:
         """The labeller."""
         options = self.options
-        return ChainLabeler(
-            fit_intercept=options.fit_intercept,
-            dev_metric=None if options.dev_metric == "token_accuracy" else partial(sequence_score, figure="f1"),
-            constraints=options.constraints,
-            coding=self.coding,
-            stages=options.stages,
-            missing=options.missing or None,
-            n_jobs=options.n_jobs,
-            **self.features,
-            **common,
-        )
+        alike = {name: getattr(options, name) for name in ("fit_intercept", "constraints", "stages", "n_jobs")}
+        metric = None if options.dev_metric == "token_accuracy" else partial(sequence_score, figure="f1")
+        own = {**self.features, "coding": self.coding, "missing": options.missing or None, "dev_metric": metric}
+        return ChainLabeler(**alike, **own, **common)
 
     def checkpoints(self) -> list[Path]:
         """Those of the first stage, too."""
