@@ -29,7 +29,6 @@ SOLVERS = ("cvxpy", "ortools")
 TIMEOUT = 300.0  # seconds for one child process; a first import from a cold disk can be slow
 
 # Run in child processes: a broken library may end its process, and the order of imports is what is being tried.
-_IMPORT = "import {module}"
 _SOLVE = {
     "cvxpy": """
 import cvxpy as cp
@@ -100,7 +99,7 @@ def _library(distribution: str, module: str, extra: str | None) -> Finding:
     found = installed_version(distribution)
     if found is None:
         return Finding(distribution, "missing", "not installed", advice, required=extra is None)
-    problem = _run(_IMPORT.format(module=module))
+    problem = _run(f"import {module}")
     if problem:
         return Finding(distribution, "broken", f"{found}: {problem}", f"python -m pip install --force-reinstall '{package}'")
     return Finding(distribution, "ok", found)

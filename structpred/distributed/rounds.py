@@ -22,7 +22,6 @@ from structpred.distributed.store import Store
 from structpred.errors import ClusterError
 from structpred.models.sharding import Columns
 from structpred.runtime.interrupts import abandon_if_asked
-from structpred.trainers.shards.rounds import Common
 
 log = logging.getLogger("structpred.distributed")
 #: seconds that a cluster without workers is waited for
@@ -248,10 +247,6 @@ class Rounds:
         with self.added(f"round {t}", tasks.advance, t, last=tasks.close, closing=(t,)) as closed:
             return closed
 
-    def common(self, t: int) -> Common:
-        """What all know before round t."""
-        return self.store.read_common(f"common.{t}")
-
     def losses(self, w: AnyArray) -> float:
         """sum_i p_i H_i(w); at the weights that it was last asked about no shard is."""
         digest = hashlib.sha256(np.ascontiguousarray(w).data).hexdigest()
@@ -280,7 +275,7 @@ class Rounds:
         """Weights that the shards are asked about, by their name, which no other run has: workers keep what they read."""
         self.asked += 1
         n = f"{self.token}-{self.asked}"
-        self.store.write_vector(f"weights.{n}", np.asarray(w, np.float64))
+        self.store.write(f"weights.{n}", {"vector": np.asarray(w, np.float64)})
         try:
             yield n
         finally:

@@ -155,7 +155,7 @@ class RoundTrainer(ByInner, Trainer):
         if not state.started:
             return cast(Vector, np.zeros(problem.task.dim, problem.task.dtype))
         with _the_right_store():
-            common = self.rounds.common(int(state.t))
+            common = self.rounds.store.read_common(f"common.{state.t}")
         if digest_of_common(common) != bytes(state.digest.tolist()).hex():
             raise CheckpointError(f"{self.rounds.store.folder}: the store is not that of the checkpoint: round {state.t} differs")
         return cast(Vector, self.trainer.algorithm.weights(common).astype(problem.task.dtype))

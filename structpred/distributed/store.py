@@ -68,17 +68,9 @@ class Store:
         arrays = self.read(name)
         return Common(tuple(arrays[key] for key in sorted(arrays) if key != "numbers"), arrays["numbers"])
 
-    def write_vector(self, name: str, vector: Floats) -> None:
-        """Write a vector as a file of its own."""
-        self.write(name, {"vector": vector})
-
-    def read_vector(self, name: str) -> Floats:
-        """The inverse of write_vector; CheckpointError where it is damaged or not there."""
-        return self.read(name)["vector"]
-
     def read_sum(self, name: str, ends: Sequence[int]) -> Floats:
-        """The sum of this name, which was written in slices that end there. Errors as those of read_vector."""
-        return np.concatenate([self.read_vector(f"sum.{name}.{start}") for start in [0, *ends[:-1]]])
+        """The sum of this name, which was written in slices that end there. Errors as those of read."""
+        return np.concatenate([self.read(f"sum.{name}.{start}")["vector"] for start in [0, *ends[:-1]]])
 
     def write_object(self, value: Any) -> str:
         """Write a Python object as a file that is called by its digest, which is returned."""
@@ -118,7 +110,7 @@ def unpacked(data: bytes) -> Any:
 @lru_cache(maxsize=1)
 def read_once(folder: str, name: str) -> Floats:
     """A vector of a name that is never used again, read once a process, for all of its shards."""
-    return Store(folder).read_vector(name)
+    return Store(folder).read(name)["vector"]
 
 
 def digest_of_common(common: Common) -> str:

@@ -107,5 +107,5 @@ def add(job: Job, first: int, start: int, stop: int, before: Report | None, *rep
 def keep(job: Job, n: str, start: int, total: Report) -> ReportNumbers:
     """Write the sums, vector j as `sum.n.j.start`."""
     for j, change in enumerate(total.changes):
-        job.store.write_vector(f"sum.{n}.{j}.{start}", cast(Floats, change))
+        job.store.write(f"sum.{n}.{j}.{start}", {"vector": cast(Floats, change)})
     return ReportNumbers(len(total.changes), total.numbers)

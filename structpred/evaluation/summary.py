@@ -106,10 +106,6 @@ def label_counts(coded: Coded) -> dict[Any, ChunkCounts]:
     return {label: ChunkCounts(*row) for label, *row in tallied(coded.labels, coded.gold, coded.predicted, right)}
 
 
-def _numbers(c: Confusion) -> str:
-    return "; ".join(f"sequence {i}, token {t}" for i, t in c.places)
-
-
 _MOST_CONFUSED = 20
 
 
@@ -199,7 +195,8 @@ class Evaluation(Shown):
         found = self.confusions
         if not found:
             return "no token is wrong"
-        shown = [", ".join(c.examples(tokens)) if tokens is not None else _numbers(c) for c in found]
+        numbers = ("; ".join(f"sequence {i}, token {t}" for i, t in c.places) for c in found)
+        shown = numbers if tokens is None else (", ".join(c.examples(tokens)) for c in found)
         rows = [
             (str(c.n), cut(str(c.gold), 30), cut(str(c.predicted), 30), cut(text, 100))
             for c, text in zip(found, shown, strict=True)

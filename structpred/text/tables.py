@@ -10,11 +10,8 @@ def aligned(head: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: int 
     ['  adds  feature', '  +1.5  a', '-10.25  b']
     """
     widths = [max(len(row[j]) for row in (head, *rows)) for j in range(len(head))]
-    return ["  ".join(_cells(row, widths, numbers)).rstrip() for row in (head, *rows)]
-
-
-def _cells(row: Sequence[str], widths: Sequence[int], numbers: int) -> list[str]:
-    return [cell.rjust(w) if j < numbers else cell.ljust(w) for j, (cell, w) in enumerate(zip(row, widths, strict=True))]
+    looks = [f"{'>' if j < numbers else '<'}{width}" for j, width in enumerate(widths)]
+    return ["  ".join(map(format, row, looks)).rstrip() for row in (head, *rows)]
 
 
 def columns(left: Sequence[tuple[str, float]], right: Sequence[tuple[str, float]]) -> list[str]:

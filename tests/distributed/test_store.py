@@ -18,11 +18,11 @@ def test_vectors_come_back(tmp_path: Path) -> None:
     """Also an empty one, and one that is not contiguous; nothing but the files asked for is left."""
     store = Store(tmp_path)
     for n, vector in enumerate([np.array([1.5, -0.0, np.inf]), np.empty(0), np.arange(6.0)[::2]]):
-        store.write_vector(f"weights.{n}", vector)
-        assert store.read_vector(f"weights.{n}").tobytes() == vector.tobytes()
+        store.write(f"weights.{n}", {"vector": vector})
+        assert store.read(f"weights.{n}")["vector"].tobytes() == vector.tobytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["weights.0", "weights.1", "weights.2"]
     for start, part in ((0, np.arange(2.0)), (2, np.arange(2.0, 5.0))):
-        store.write_vector(f"sum.a.{start}", part)
+        store.write(f"sum.a.{start}", {"vector": part})
     assert store.read_sum("a", [2, 5]).tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
 
 
@@ -30,7 +30,7 @@ def test_vectors_come_back(tmp_path: Path) -> None:
 def test_damaged_vectors_are_refused(tmp_path: Path, change: str) -> None:
     """Cut short, one bit changed, empty, or not there."""
     store, path = Store(tmp_path), tmp_path / "weights.1"
-    store.write_vector("weights.1", np.arange(100.0))
+    store.write("weights.1", {"vector": np.arange(100.0)})
     data = bytearray(path.read_bytes())
     if change == "bit":
         data[400] ^= 1
@@ -38,7 +38,7 @@ def test_damaged_vectors_are_refused(tmp_path: Path, change: str) -> None:
     if change == "none":
         path.unlink()
     with pytest.raises(CheckpointError, match=r"weights\.1: "):
-        store.read_vector("weights.1")
+        store.read("weights.1")
 
 
 def failed(place: Path, *names: str, resume: bool = False) -> Path:

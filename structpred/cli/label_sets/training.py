@@ -118,14 +118,10 @@ class Run(Training[Options]):
     def end(self, model: Model) -> dict[str, Any]:
         """The event of the end."""
         return {
-            **super().end(model),
-            "n_features": model.n_features_in_,
-            "n_edges": len(model.edges_),
-            "oracle": type(model.oracle_).__name__,
-            "hierarchical": isinstance(model, HierarchicalMultiLabel),
-            "require": getattr(model, "require_", None),
-            "labels": model.label_names_,
-        }
+            **super().end(model), "n_features": model.n_features_in_, "n_edges": len(model.edges_),
+            "oracle": type(model.oracle_).__name__, "hierarchical": isinstance(model, HierarchicalMultiLabel),
+            "require": getattr(model, "require_", None), "labels": model.label_names_,
+        }  # fmt: skip
 
     def shape(self, model: Model) -> str:
         """Features, labels, edges and the inference."""
