@@ -8,17 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from structpred.cli import model_command
 from structpred.cli.files import check_output, check_picture
 from structpred.cli.kinds.kind import Asked
-from structpred.cli.model_command import (
-    ModelCommand,
-    check_text,
-    kinds_of,
-    open_model,
-    refuse_foreign,
-    text_options,
-    words_of,
-)
 from structpred.cli.options import InputFile, Reading, general_options, known_encoding, reading_options, refuse, shard_options
 from structpred.cli.session import interrupted
 from structpred.errors import ParameterError
@@ -30,7 +22,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("structpred.cli")
 
 
-@click.command(cls=ModelCommand, short_help="Label or parse new data.")
+@click.command(cls=model_command.ModelCommand, short_help="Label or parse new data.")
 @click.argument("model", type=InputFile())
 @click.argument("data", type=InputFile())
 @click.option("-o", "--output", default="-", metavar="FILE", help="Where to write; default: standard output.")
@@ -43,7 +35,7 @@ log = logging.getLogger("structpred.cli")
     "--marginals", is_flag=True,
     help="With --json: the probability of every label, or arc (models trained with the log loss only).",
 )  # fmt: skip
-@text_options
+@model_command.text_options
 @shard_options("DATA", "label or parse")
 @click.option("--n-jobs", type=int, metavar="N", help="Threads; -1: all processors. The result is the same for any number.")
 @reading_options
@@ -65,7 +57,7 @@ def predict(ctx: click.Context, /, model: str, data: str, **values: Any) -> None
     from structpred.runtime.threads import checked_jobs
 
     asked, shards = Asked.of(model, data, values), values["shards"]
-    check_text(ctx, asked)
+    model_command.check_text(ctx, asked)
     if (asked.kbest is not None or asked.marginals) and not asked.as_json:
         raise click.UsageError("--kbest and --marginals need --json")
     if shards is not None:
@@ -74,7 +66,7 @@ def predict(ctx: click.Context, /, model: str, data: str, **values: Any) -> None
         refuse(ctx, ("scheduler",), "needs --shards")
         checked_jobs(asked.n_jobs)
         check_output(asked.output, "-o", inputs=(model, data))
-    estimator, kind = open_model(ctx, model, values)
+    estimator, kind = model_command.open_model(ctx, model, values)
     if shards is not None:
         # the file of a model does not hold an oracle of the user's own, which workers get with the model
         fitted = asked.model if getattr(estimator, "oracle", None) is None else estimator
@@ -87,7 +79,7 @@ def predict(ctx: click.Context, /, model: str, data: str, **values: Any) -> None
             f"--marginals: {model} was not trained with the log loss, so its scores are not log-probabilities; train with "
             f"--trainer lbfgs or oeg, or without probabilities: {instead}"
         )
-    with words_of(kind, estimator, asked) as found:
+    with model_command.words_of(kind, estimator, asked) as found:
         kind.predict(estimator, found)
 
 
@@ -112,7 +104,7 @@ def _predict_shards(model: Any, shards: "Shards", asked: Asked) -> None:
     log.info("wrote %d parts, from %s to %s", len(parts), parts[0], parts[-1])
 
 
-@click.command(cls=ModelCommand, short_help="Score a model on labelled data.")
+@click.command(cls=model_command.ModelCommand, short_help="Score a model on labelled data.")
 @click.argument("model", type=InputFile(), required=False)
 @click.argument("data", type=InputFile(), required=False)
 @click.option("--json", "as_json", is_flag=True, help="All figures as one JSON object.")
@@ -137,7 +129,7 @@ def evaluate(ctx: click.Context, /, model: str | None, data: str | None, **value
     structpred evaluate en.spz test.conllu --intervals --against other.spz
     structpred evaluate --gold test.conllu predicted.conllu --rules conllx
     """
-    kinds = kinds_of(ctx.obj)
+    kinds = model_command.kinds_of(ctx.obj)
     asked = Asked.of(model or "", data or "", values)
     given = [kind for kind in kinds if kind.instead is not None and asked.own[kind.instead] is not None]
     own = [asked.own.get(str(option.name)) for option in ctx.command.params if isinstance(option.type, InputFile)]
@@ -146,18 +138,18 @@ def evaluate(ctx: click.Context, /, model: str | None, data: str | None, **value
         raise click.UsageError("only one of the files can be standard input")
     check_picture(asked.confusion, "--confusion", inputs)
     if given:
-        refuse_foreign(ctx, given[0])
+        model_command.refuse_foreign(ctx, given[0])
         click.echo(given[0].evaluate_files(ctx, model, asked))
         return
     if model is None or data is None:
         instead = {kind.instead for kind in kinds}
         others = [f"{option.opts[0]} {option.metavar}" for option in ctx.command.params if option.name in instead]
         raise click.UsageError(f"expected MODEL and DATA, or one of {', '.join(others)} (see --help)")
-    estimator, kind = open_model(ctx, model, values)
+    estimator, kind = model_command.open_model(ctx, model, values)
     click.echo(kind.evaluate(estimator, asked))
 
 
-@click.command(cls=ModelCommand, short_help="Show what a model has learnt.")
+@click.command(cls=model_command.ModelCommand, short_help="Show what a model has learnt.")
 @click.argument("model", type=InputFile())
 @click.option(
     "--top", default=20, show_default=True, type=click.IntRange(1), metavar="N",
@@ -178,11 +170,11 @@ def inspect(ctx: click.Context, /, model: str, **values: Any) -> None:
     parser, how large the weights of each template are: which templates matter; and the certificates of both stages. For a
     multi-label model the strongest features of each label, and the pairs that go together or exclude each other.
     """
-    estimator, kind = open_model(ctx, model, values)
+    estimator, kind = model_command.open_model(ctx, model, values)
     click.echo(kind.inspect(estimator, Asked.of(model, "", values)))
 
 
-@click.command(cls=ModelCommand, short_help="Show why a model gives one output.")
+@click.command(cls=model_command.ModelCommand, short_help="Show why a model gives one output.")
 @click.argument("model", type=InputFile())
 @click.argument("data", type=InputFile())
 @click.option(
@@ -196,7 +188,7 @@ def inspect(ctx: click.Context, /, model: str, **values: Any) -> None:
 @click.option("--top", default=20, show_default=True, type=click.IntRange(1), metavar="N", help="Contributions to show.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object with all contributions.")
 @click.option("-o", "--output", metavar="PAGE", help="Write an .html page instead, that of a parser with its trees.")
-@text_options
+@model_command.text_options
 @reading_options
 @general_options
 @click.pass_context
@@ -220,11 +212,11 @@ def explain(ctx: click.Context, /, model: str, data: str, output: str | None, **
     asked = replace(Asked.of(model, data, values), output=output or "-")
     if output is not None and (asked.as_json or output == "-"):
         raise click.UsageError("-o PAGE must be a file, and is not for --json")
-    check_text(ctx, asked)
+    model_command.check_text(ctx, asked)
     if output is not None:
         check_output(output, "-o", inputs=(model, data))
-    estimator, kind = open_model(ctx, model, values)
-    with words_of(kind, estimator, asked) as found:
+    estimator, kind = model_command.open_model(ctx, model, values)
+    with model_command.words_of(kind, estimator, asked) as found:
         title, why, pictures = kind.explain(estimator, found)
     if output is not None:
         where = tag("p", f"{os.path.basename(data)}, sample {asked.sample}: {title}")
@@ -238,7 +230,7 @@ def explain(ctx: click.Context, /, model: str, data: str, output: str | None, **
         click.echo(f"sample {asked.sample}: {title}\n\n{why.text(asked.top)}")
 
 
-@click.command(cls=ModelCommand, short_help="Write a page about a model and its errors.")
+@click.command(cls=model_command.ModelCommand, short_help="Write a page about a model and its errors.")
 @click.argument("model", type=InputFile())
 @click.argument("data", type=InputFile(), required=False)
 @click.option("-o", "--output", required=True, metavar="PAGE", help="The .html file to write.")
@@ -264,7 +256,7 @@ def report(ctx: click.Context, /, model: str, data: str | None, output: str, **v
     if output == "-":
         raise click.UsageError("-o PAGE must be a file")
     check_output(output, "-o", inputs=(model, data))
-    estimator, kind = open_model(ctx, model, values)
+    estimator, kind = model_command.open_model(ctx, model, values)
     if data is None:
         refuse(ctx, Reading._fields, "needs DATA, which is missing")
     write_atomic(output, kind.page(estimator, Asked.of(model, data or "", values)).encode())

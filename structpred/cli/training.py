@@ -206,6 +206,8 @@ def refuse_conflicts(conflicts: Mapping[str, bool]) -> None:
 def check_usage(training: Training[Any]) -> None:
     """Raise ParameterError for options that do not go together; reads nothing."""
     options, shards = training.options, training.options.shards is not None
+    placed = any(x is not None for x in (options.scheduler, options.store, options.store_every))
+    threads = options.n_jobs is not None
     check_objective(options, training.lacks)
     checked_jobs(options.n_jobs)
     refuse_conflicts(
@@ -217,19 +219,14 @@ def check_usage(training: Training[Any]) -> None:
             "-o MODEL must be a file: a model cannot go to standard output": options.output == "-",
             "--checkpoint must be a file, not -": options.checkpoint == "-",
             "--signs must be a file, not -": options.signs == "-",
-            "--scheduler, --store and --store-every need --shards N": (
-                not shards and any(x is not None for x in (options.scheduler, options.store, options.store_every))
-            ),
+            "--scheduler, --store and --store-every need --shards N": placed and not shards,
             # what --shards does not take, whatever the kind of model
-            "--shards: models of this kind are trained on all data at once; leave --shards out": (
-                shards and not training.shardable
-            ),
+            "--shards: models of this kind are trained on all data at once; leave --shards out": shards
+            and not training.shardable,
             "--shards: TRAIN must be a plain file, not -": shards and options.data == "-",
             "--shards needs --on-error raise: what is left out would be another cut": shards and options.on_error != "raise",
             "--signs is for training without --shards": shards and options.signs is not None,
-            "--n-jobs is for training without --shards, whose processes have one thread each": (
-                shards and options.n_jobs is not None
-            ),
+            "--n-jobs is for training without --shards, whose processes have one thread each": shards and threads,
             "only one of the files can be standard input": [options.data, options.dev, *training.inputs()].count("-") > 1,
         }
     )

@@ -33,24 +33,28 @@ def solver_curves(tables: Sequence[Mapping[str, Any]], path: str | os.PathLike[s
     figures.save(figure, path)
 
 
+#: what is on the axes
+_BELOW = {"passes": "passes over the data", "seconds": "CPU time (s)", "epochs": "epochs"}
+_BESIDE = {
+    "error": "err_t: least J - best lower bound", "gap": "certified gap", "accuracy": "test rows right (%)",
+    "distance": "P(w) - P(w*)",
+}  # fmt: skip
+
+
 def _panel(ax: figures.Axes, courses: Sequence[Mapping[str, Any]], x: str, y: str) -> None:
     """One line a solver; zeros have no place on a logarithmic axis."""
-    names = {"error": "err_t: least J - best lower bound", "gap": "certified gap", "accuracy": "test rows right (%)"}
     for k, course in enumerate(courses):
         shown = [point for point in course["points"] if y == "accuracy" or point[y] > 0.0]
         values = [point[y] * (100 if y == "accuracy" else 1) for point in shown]
-        style = {
-            "color": figures.COLOURS[k % len(figures.COLOURS)],
-            "linestyle": _LINES[k // len(figures.COLOURS) % len(_LINES)],
-            "marker": _MARKS[k % len(_MARKS)],
-            "markersize": 3,
-            "markevery": 0.1,
-        }
-        ax.plot([point[x] for point in shown], values, linewidth=1.2, label=course["solver"], **style)
-    ax.set_xscale("log")
-    ax.xaxis.set_minor_formatter("")  # labels between powers of ten run into each other in a narrow panel
-    below = "passes over the data" if x == "passes" else "CPU time (s)"
-    figures.name_axes(ax, below, names[y])
+        line, mark = _LINES[k // len(figures.COLOURS) % len(_LINES)], _MARKS[k % len(_MARKS)]
+        style = {"color": figures.COLOURS[k % len(figures.COLOURS)], "linestyle": line, "marker": mark}
+        ax.plot(
+            [point[x] for point in shown], values, linewidth=1.2, markersize=3, markevery=0.1, label=course["solver"], **style
+        )
+    if x != "epochs":
+        ax.set_xscale("log")
+        ax.xaxis.set_minor_formatter("")  # labels between powers of ten run into each other in a narrow panel
+    figures.name_axes(ax, _BELOW[x], _BESIDE[y])
     if y != "accuracy":
         ax.set_yscale("log")
     else:
@@ -75,7 +79,7 @@ def sign_figures(
             _histogram(ax, np.array(one[field]["differences"]), f"{one['data']}: {title}")
     for row, one in zip(axes[len(few_samples) :], convergence, strict=True):
         for ax, x in zip(row, ("epochs", "seconds"), strict=True):
-            _curves(ax, one["curves"], x)
+            _panel(ax, one["curves"], x, "distance")
         row[0].set_title(one["data"], fontsize=10, loc="left")
         row[0].legend(frameon=False, fontsize=8)
     figures.save(figure, path)
@@ -97,17 +101,6 @@ def _histogram(ax: figures.Axes, differences: Any, title: str) -> None:
     ax.legend(frameon=False, fontsize=8)
 
 
-def _curves(ax: figures.Axes, curves: Sequence[Mapping[str, Any]], x: str) -> None:
-    """One line a solver; distances of zero have no place on a logarithmic axis."""
-    for colour, curve in zip(figures.COLOURS[:3], curves, strict=False):
-        shown = [point for point in curve["points"] if point["distance"] > 0.0]
-        ax.plot([point[x] for point in shown], [point["distance"] for point in shown], color=colour, label=curve["solver"])
-    ax.set_yscale("log")
-    if x == "seconds":
-        ax.set_xscale("log")
-    figures.name_axes(ax, "epochs" if x == "epochs" else "CPU time of training (s)", "P(w) - P(w*)")
-
-
 def regret_against_seconds(rows: Sequence[Mapping[str, Any]], path: str | os.PathLike[str]) -> None:
     """Draw a panel for each problem with a mark for each method: its regret (per cent) against its CPU seconds (logarithmic).
 
@@ -120,12 +113,9 @@ def regret_against_seconds(rows: Sequence[Mapping[str, Any]], path: str | os.Pat
     for ax, problem in zip(axes, problems, strict=False):
         for row in (row for row in rows if row["problem"] == problem):
             k = methods.index(row["method"])
-            style = {
-                "color": figures.COLOURS[k % len(figures.COLOURS)],
-                "marker": _METHOD_MARKS[k % len(_METHOD_MARKS)],
-                "markersize": 8,
-            }
-            ax.plot([max(row["cpu_seconds"], 1e-4)], [100 * row["regret"]], linestyle="none", label=row["method"], **style)
+            style = {"color": figures.COLOURS[k % len(figures.COLOURS)], "marker": _METHOD_MARKS[k % len(_METHOD_MARKS)]}
+            at = [max(row["cpu_seconds"], 1e-4)], [100 * row["regret"]]
+            ax.plot(*at, linestyle="none", markersize=8, label=row["method"], **style)
         ax.set_xscale("log")
         ax.margins(0.1)
         ax.set_ylim(bottom=0.0)

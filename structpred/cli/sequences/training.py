@@ -44,28 +44,27 @@ class Run(Training[Options]):
 
     def conflicts(self) -> dict[str, bool]:
         """For options that do not go together the message, and whether they were given."""
-        options = self.options
-        columns, shards, rows = options.format in COLUMN_FORMATS, options.shards is not None, options.format in ROW_FORMATS
+        options, format = self.options, self.options.format
+        columns, rows, ocr = format in COLUMN_FORMATS, format in ROW_FORMATS, format == "ocr"
+        shards, hashed, rare = options.shards is not None, options.n_bits is not None, options.min_count > 1
+        dev, part = options.dev is not None, options.dev_fraction is not None
         return {
             "--template is needed: chunking, ner, pos, or a CRF++ template file": rows and options.template is None,
-            f"--template is for column files, not for --format {options.format}": not rows and options.template is not None,
-            f"--label-column is for column files, not for --format {options.format}": not columns and options.label_column != -1,
+            f"--template is for column files, not for --format {format}": not rows and options.template is not None,
+            f"--label-column is for column files, not for --format {format}": not columns and options.label_column != -1,
             "--stages 2 is for column files, without --n-bits and --shards": options.stages == 2
-            and (not rows or shards or options.n_bits is not None),
-            "--n-bits is for named features, not for pixels": options.format == "ocr" and options.n_bits is not None,
-            "--min-count has no effect with --n-bits: hashing keeps no counts": options.n_bits is not None
-            and options.min_count > 1,
-            "--min-count is for named features, not for pixels": options.format == "ocr" and options.min_count > 1,
-            f"--no-intercept is for pixels, not for --format {options.format}": options.format != "ocr"
-            and not options.fit_intercept,
-            "--folds and --dev-folds are for --format ocr": options.format != "ocr" and bool(options.folds or options.dev_folds),
-            "--dev-folds needs --dev FILE (the same file as TRAIN, perhaps)": options.dev_folds is not None
-            and options.dev is None,
-            "--dev FILE and --dev-fraction exclude each other": options.dev is not None and options.dev_fraction is not None,
+            and (not rows or shards or hashed),
+            "--n-bits is for named features, not for pixels": ocr and hashed,
+            "--min-count has no effect with --n-bits: hashing keeps no counts": hashed and rare,
+            "--min-count is for named features, not for pixels": ocr and rare,
+            f"--no-intercept is for pixels, not for --format {format}": not ocr and not options.fit_intercept,
+            "--folds and --dev-folds are for --format ocr": not ocr and bool(options.folds or options.dev_folds),
+            "--dev-folds needs --dev FILE (the same file as TRAIN, perhaps)": options.dev_folds is not None and not dev,
+            "--dev FILE and --dev-fraction exclude each other": dev and part,
             "--shards is for column files and CRFsuite text, not for pixels and JSON lines": shards
-            and options.format in ("ocr", "jsonl"),
-            "--shards and --dev-fraction exclude each other: give --dev FILE": shards and options.dev_fraction is not None,
-            "--patience needs --dev FILE or --dev-fraction": options.patience is not None and not self.holds_out(),
+            and format in ("ocr", "jsonl"),
+            "--shards and --dev-fraction exclude each other: give --dev FILE": shards and part,
+            "--patience needs --dev FILE or --dev-fraction": options.patience is not None and not (dev or part),
         }
 
     def holds_out(self) -> bool:
