@@ -159,10 +159,7 @@ def group_curves(group_weights: Floats, names: Sequence[str], path: str | os.Pat
 
 
 def selection_curves(
-    group_weights: Floats,
-    names: Sequence[str],
-    scores: Mapping[str, Sequence[tuple[int, float]]],
-    path: str | os.PathLike[str],
+    group_weights: Floats, names: Sequence[str], scores: Mapping[str, Sequence[tuple[int, float]]], path: str | os.PathLike[str]
 ) -> None:
     """The same on the left; on the right the scores of models that were trained with some groups alone.
 

@@ -169,12 +169,12 @@ def test_bad_data_are_named(tmp_path: Path) -> None:
 
 
 def test_bad_rows_are_named(tmp_path: Path) -> None:
-    """Rows of other lengths, cells that are no strings, and too few columns are errors that name the place."""
+    """Rows of other lengths, cells that are no strings, and too few columns are errors that name the place, or the column."""
     program = program_of(ChainLabeler(max_iter=1, template="chunking").fit([[("a", "N")] * 2], [["X", "Y"]]), tmp_path)
     for X, message in (
-        ([[("a", "N")], [("b", "N"), ("c",)]], "sample 1, position 1: expected a row of 2 columns, strings, got \\('c',\\)"),
-        ([[("a", 3)]], "sample 0, position 0: expected a row of 2 columns"),
-        ([["ab"]], "sample 0, position 0: expected a row of 2 columns, strings, got 'ab'"),
+        ([[("a", "N")], [("b", "N"), ("c",)]], "sample 1, position 1: expected 2 columns, got 1"),
+        ([[("a", 3)]], "column 1: expected strings, got 3 of type int"),
+        ([["ab"]], "sample 0, position 0: expected a row of columns .* got the string 'ab'"),
         ([[("a",)]], "sample 0: expected rows of at least 2 columns, got 1"),
     ):
         with pytest.raises(program.PredictorError, match=message):

@@ -71,9 +71,7 @@ class Options(TrainingOptions):
         "most entries of TRAIN are not zero maxabs, with --kernel standard; else none.",
     )  # fmt: skip
     kernel: str | None = option(
-        "--kernel",
-        type=Choice(("rbf", "polynomial")),
-        help="Functions of a kernel between examples; C is 1 by default then.",
+        "--kernel", type=Choice(("rbf", "polynomial")), help="Functions of a kernel between examples; C is 1 by default then."
     )
     gamma: str | float = option(
         "--gamma", type=gamma_of, metavar="scale|X", default="scale", show_default=True,

@@ -14,18 +14,7 @@ import numpy.typing as npt
 
 from structpred.data.tag_schemes import written
 from structpred.export.light.token_input import Input  # or that of row_input or number_input: a program has one of them
-from structpred.export.light.weights import (
-    FORBIDDEN,
-    LOWEST,
-    Arrays,
-    Floats,
-    Ints,
-    PredictorError,
-    Rows,
-    beside,
-    row_sums,
-    run,
-)
+from structpred.export.light.weights import FORBIDDEN, LOWEST, Arrays, Floats, Ints, PredictorError, Rows, beside, row_sums, run
 from structpred.io.text import read_text, source_name
 from structpred.runtime.ranges import ends_of
 

@@ -8,18 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from structpred.export.light.weights import (
-    LOWEST,
-    Arrays,
-    Floats,
-    Ints,
-    PredictorError,
-    Rows,
-    beside,
-    from_dense,
-    row_sums,
-    run,
-)
+from structpred.export.light.weights import LOWEST, Arrays, Floats, Ints, PredictorError, Rows, beside, from_dense, row_sums, run
 from structpred.io.multilabel.arff import arff_format, parse_arff
 from structpred.io.multilabel.data import LibsvmRows
 from structpred.io.multilabel.mulan import feature_columns, features_of

@@ -1,11 +1,9 @@
 """Rows of columns: their features by templates, and column files, read and written as `structpred predict` does."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from structpred.errors import DataError
 from structpred.export.light.weights import Arrays, Decoder, Ints, PredictorError, Rows, behind_arrays, texts_of
 from structpred.io.columns import BOUNDARY, ColumnCorpus, field_count, format_columns, parse_columns
 from structpred.io.guesses import looks_like
@@ -30,20 +28,11 @@ class Input:
         self.files = {name: (index_of(texts(f"arrays.words.{k}")), arrays[f"arrays.table.{k}"]) for k, name in enumerate(names)}
 
     def rows(self, sequences: Sequence[Sequence[Any]], offsets: Ints) -> Rows:
-        """The features of each token; PredictorError, naming the sample, for anything but rows of as many strings each."""
-        at_least = self.settings["n_columns"]
-        with suppress(DataError):  # the errors of programs are those below
-            corpus = ColumnCorpus.from_rows(sequences)
-            if corpus.n_columns >= at_least:
-                return self._rows(corpus)
-        width = len(sequences[0][0]) if isinstance(sequences[0][0], list | tuple) else at_least
-        for i, sequence in enumerate(sequences):
-            for t, row in enumerate(sequence):
-                if not isinstance(row, list | tuple) or len(row) != width or not all(isinstance(cell, str) for cell in row):
-                    cause = ": a token is a tuple of its columns, a sequence a list of tokens" if isinstance(row, str) else ""
-                    where = f"sample {i}, position {t}"
-                    raise PredictorError(f"{where}: expected a row of {width} columns, strings, got {row!r}{cause}")
-        raise PredictorError(f"sample 0: expected rows of at least {at_least} columns, got {width}")
+        """The features of each token; PredictorError for anything but rows of as many strings each."""
+        corpus, at_least = ColumnCorpus.from_rows(sequences), self.settings["n_columns"]
+        if corpus.n_columns < at_least:
+            raise PredictorError(f"sample 0: expected rows of at least {at_least} columns, got {corpus.n_columns}")
+        return self._rows(corpus)
 
     def _rows(self, corpus: ColumnCorpus) -> Rows:
         if (n_bits := self.settings["n_bits"]) is not None:
