@@ -56,6 +56,11 @@ def signed(weight: float) -> str:
     return "0.0" if text == "-0.0" else text.replace("-", "\N{MINUS SIGN}")
 
 
+def written(weight: float) -> str:
+    """A weight with its sign; a forbidden one in words."""
+    return "forbidden" if weight == -math.inf else "" if math.isnan(weight) else f"{weight:+.4f}".replace("-", "\N{MINUS SIGN}")
+
+
 def brief(n: float) -> str:
     """A count in a cell, at most four characters, 1,234 as 1.2k; nothing for zero."""
     if n < 1000:

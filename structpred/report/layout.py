@@ -1,9 +1,9 @@
 """How the parts of a page are laid out: boxes that scroll, columns where there is room, large figures, tables of counts."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
+from structpred.report.figures import written
 from structpred.text.markup import Html, join, table, tag
 
 _LONG = 12  # a table of more rows is set in two columns where there is room
@@ -69,8 +69,3 @@ def two_lists(*lists: tuple[str, Sequence[tuple[str, float]]], figure: str = "we
         if rows
     ]
     return columns(*shown) if shown else Html("")
-
-
-def written(weight: float) -> str:
-    """A weight with its sign; a forbidden one in words."""
-    return "forbidden" if weight == -math.inf else "" if math.isnan(weight) else f"{weight:+.4f}".replace("-", "\N{MINUS SIGN}")

@@ -12,19 +12,8 @@ from structpred.evaluation.chunks import ChunkCounts
 from structpred.report.contents import Example, Stage, Weights
 from structpred.report.drawings import Curve, chart, diverging, heat_map, sequential, weight_image
 from structpred.report.example_views import sentence_view, word_view
-from structpred.report.figures import BLUE, GREEN, GREY, ORANGE, brief, signed
-from structpred.report.layout import (
-    beside,
-    columns,
-    counts_table,
-    data_table,
-    headline,
-    percent,
-    scrolling,
-    titled,
-    two_lists,
-    written,
-)
+from structpred.report.figures import BLUE, GREEN, GREY, ORANGE, brief, signed, written
+from structpred.report.layout import beside, columns, counts_table, data_table, headline, percent, scrolling, titled, two_lists
 from structpred.text.markup import Html, join, tag
 
 _NOTHING = Html("")
