@@ -35,13 +35,9 @@ RULES = {
     "conll07-p": evaluation.CONLL07_WITHOUT_PUNCTUATION,
 }
 _NAMES = {
-    "uas": "UAS",
-    "las": "LAS",
-    "label_accuracy": "labels",
-    "exact_match": "exact match",
-    "root_accuracy": "root",
+    "uas": "UAS", "las": "LAS", "label_accuracy": "labels", "exact_match": "exact match", "root_accuracy": "root",
     "exact_match_labelled": "exact match, labelled",
-}
+}  # fmt: skip
 
 
 def predict(parser: DependencyParser, asked: Asked) -> None:

@@ -101,14 +101,11 @@ class Run(Training[Options]):
         scores = self.scores
         return {
             **{name: None if stage is None else stage_facts(stage) for name, stage in self.trained(model).items()},
-            "projective": model.projective_,
-            "left_out": model.left_out_,
-            "kept": model.kept_,
+            "projective": model.projective_, "left_out": model.left_out_, "kept": model.kept_,
             "dev": None if scores is None else {"rules": scores.rules, "uas": scores.uas, "las": scores.las},
-            "templates": len(model.templates_),
-            "n_weights": len(model.coef_),
+            "templates": len(model.templates_), "n_weights": len(model.coef_),
             "labels": [] if model.relations_ is None else model.relations_.classes_.tolist(),
-        }
+        }  # fmt: skip
 
     def tell(self, model: DependencyParser) -> None:
         """A line for each stage, the kind of trees, what pruning kept, and the scores on held-out data."""
