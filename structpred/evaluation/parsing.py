@@ -137,9 +137,6 @@ class ParsingScores(Shown):
                 figures[field.name] = value
         return figures
 
-    #: the earlier name
-    as_dict = to_dict
-
     def to_json(self) -> str:
         """Return `to_dict` as one line of JSON."""
         return json.dumps(self.to_dict())

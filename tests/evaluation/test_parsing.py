@@ -258,7 +258,7 @@ def test_json_holds_every_figure() -> None:
     """The result as JSON comes back with the rules' name, nested scores and counts; a table has every relation."""
     scores = judge(GOLD, PREDICTED, UD)
     figures = json.loads(scores.to_json())
-    assert figures == scores.as_dict()
+    assert figures == scores.to_dict()
     assert figures["rules"] == "Universal Dependencies"
     assert (figures["uas"], figures["without_punctuation"]["uas"]) == (0.6, 4 / 6)
     assert figures["non_projective"]["recall"] == scores.non_projective.recall
