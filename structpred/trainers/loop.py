@@ -296,15 +296,10 @@ class Run:
             primal, dual = self._objective() if check else (None, None)
         self.seconds, self.cpu_seconds = time.perf_counter() - self.clock, time.process_time() - self.cpu_clock
         row: Record = {
-            "passes": self.passes,
-            "seconds": self.seconds,
-            "cpu_seconds": self.cpu_seconds,
-            "oracle_calls": self.oracle_calls,
-            "primal": primal,
-            "dual": dual,
-            "gap": None if primal is None or dual is None else primal - dual,
+            "passes": self.passes, "seconds": self.seconds, "cpu_seconds": self.cpu_seconds, "oracle_calls": self.oracle_calls,
+            "primal": primal, "dual": dual, "gap": None if primal is None or dual is None else primal - dual,
             "dev_score": score,
-        }
+        }  # fmt: skip
         self.history.append(row)
         self.display.tell(self.history)
         log.info("pass %(passes)d: primal %(primal)s dual %(dual)s dev %(dev_score)s", row)

@@ -84,14 +84,9 @@ def partial_fit(labeler: Any, X: Any, y: Any, classes: Sequence[Any] | None, n_t
 
 
 def fit_stream(
-    labeler: Any,
-    source: Source,
-    classes: Sequence[Any],
-    n_passes: int,
-    batch_size: int,
-    n_total: float | None,
+    labeler: Any, source: Source, classes: Sequence[Any], n_passes: int, batch_size: int, n_total: float | None,
     dev: tuple[Any, Any] | None,
-) -> None:
+) -> None:  # fmt: skip
     """Passes over a source in memory bounded by a batch. See `ChainLabeler.fit_stream`."""
     trainer = _online_trainer(labeler)
     if labeler.warm_start:

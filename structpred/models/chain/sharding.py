@@ -264,16 +264,10 @@ def labels_of(y: Any, lengths: npt.NDArray[np.int64], missing: Any, *, whole: bo
 
 
 def labelled(
-    labeler: Any,
-    data: PackedSequences | PositionSequences,
-    y: Any,
-    encoder: LabelEncoder | None = None,
-    *,
-    sample_weight: npt.ArrayLike | None = None,
-    token_weight: Sequence[npt.ArrayLike] | None = None,
-    allowed: Sequence[Any] | None = None,
-    n_jobs: int = 1,
-) -> tuple[Task, LabelEncoder]:
+    labeler: Any, data: PackedSequences | PositionSequences, y: Any, encoder: LabelEncoder | None = None, *,
+    sample_weight: npt.ArrayLike | None = None, token_weight: Sequence[npt.ArrayLike] | None = None,
+    allowed: Sequence[Any] | None = None, n_jobs: int = 1,
+) -> tuple[Task, LabelEncoder]:  # fmt: skip
     """The task of labelling `data` as y says, by the settings of a labeler; and the encoder, where there is none that of y.
 
     Raises DataError or ParameterError, naming the sample.

@@ -180,14 +180,9 @@ class GraphLabeler(FieldEstimator[NodeLabels, list[Floats]]):
     })  # fmt: skip
 
     def fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        sample_weight: npt.ArrayLike | None = None,
-        node_weight: Sequence[npt.ArrayLike] | None = None,
+        self, X: Any, y: Any, *, sample_weight: npt.ArrayLike | None = None, node_weight: Sequence[npt.ArrayLike] | None = None,
         dev: tuple[Any, Any] | None = None,
-    ) -> Self:
+    ) -> Self:  # fmt: skip
         """Train. node_weight: what a wrong label of each node costs, for each graph an array. dev: held-out (X, y); the weights
         that do best on it are kept.
 
