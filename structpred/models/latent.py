@@ -90,8 +90,7 @@ class LatentSVM(KernelMachine):
 
     _SOLVER = LatentSolver
     _HEADER = machine_header(
-        {"C": Number(), "n_states": Plain(), "n_components": Plain(), "random_state": Plain()},
-        outputs=Whole(2),
+        {"C": Number(), "n_states": Plain(), "n_components": Plain(), "random_state": Plain()}, outputs=Whole(2)
     )
 
     def fit(self, X: Any, y: Any) -> Self:

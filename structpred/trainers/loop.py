@@ -27,7 +27,7 @@ from structpred.errors import (
     StorageError,
 )
 from structpred.runtime.interrupts import Abandoned, Interrupts
-from structpred.runtime.settings import checked_whole
+from structpred.runtime.settings import checked_nonnegative, checked_whole
 from structpred.runtime.standard_error import callers_level
 from structpred.trainers.names import require
 from structpred.trainers.online.updates import updates
@@ -75,12 +75,9 @@ class RunSettings:
     stage: str = ""
 
     def __post_init__(self) -> None:
-        for name, least in (("tol", 0), ("checkpoint_seconds", 0)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not value >= least:
-                raise ParameterError(f"{name} must be a number >= {least}, got {value!r}")
-        if self.tol == np.inf:
-            raise ParameterError("tol must be a finite number, got inf: any gap would do; 0 means no goal")
+        checked_nonnegative(self.tol, "tol")  # 0: no goal
+        if self.checkpoint_seconds != np.inf:
+            checked_nonnegative(self.checkpoint_seconds, "checkpoint_seconds")
         checked_whole(self.max_iter, "max_iter")
         checked_whole(self.check_every, "check_every")
         if self.patience is not None:

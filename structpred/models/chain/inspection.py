@@ -20,7 +20,6 @@ from structpred.models.explanations import (
     Explanation,
     Shown,
     WeightGroup,
-    checked_top,
     contrast,
     extremes,
     given_as,
@@ -29,6 +28,7 @@ from structpred.models.explanations import (
     weight_group,
 )
 from structpred.models.signs import NameTable
+from structpred.runtime.settings import checked_whole
 from structpred.text.tables import columns, cut
 
 _KIND = re.compile(r"[^=:]*?(?=\[\d+\]$|[=:]|$)")  # columns of an array are of one kind
@@ -93,7 +93,7 @@ def inspect_weights(model: Any, top: int = 20, label: Any = None) -> Inspection:
 
     Raises ParameterError for a label that the model does not have, or top < 1.
     """
-    checked_top(top)
+    checked_whole(top, "top")
     model._check_fitted()
     classes = model.classes_.tolist()
     chosen = range(len(classes)) if label is None else [_code(classes, label)]

@@ -18,7 +18,7 @@ from structpred.models.chain.sharding import labelled
 from structpred.models.chain.targets import LabelEncoder, about_labels, encoder_of, partial_labels
 from structpred.models.own_components import check_own, components_of
 from structpred.models.settings import resolve_loss, resolve_regulariser
-from structpred.runtime.settings import checked_whole
+from structpred.runtime.settings import checked_whole, is_number
 from structpred.task.task import Task
 from structpred.trainers.names import require
 from structpred.trainers.problem import Trainer
@@ -160,7 +160,7 @@ def _checked_total(trainer: Trainer, n_total: float | None) -> float:
                 f"{name} needs n_total, the number of sequences to be expected in all: its regulariser is lam = 1 / (C n_total)"
             )
         return 1.0
-    if isinstance(n_total, bool) or not isinstance(n_total, int | float | np.number) or not 1 <= n_total < np.inf:
+    if not is_number(n_total) or n_total < 1:
         raise ParameterError(f"n_total must be a number >= 1, got {n_total!r}")
     return float(n_total)
 

@@ -21,7 +21,7 @@ from structpred.features.sequences import n_chain_weights, weight_table
 from structpred.models.bundles import OBJECT
 from structpred.models.chain.inputs import INPUT, Input, NumericInput
 from structpred.models.kernels.functions import Kernel, Mean, Precomputed, names_of, restored_complete, saved
-from structpred.models.kernels.gram import EXACT, check_room, checked_gram, distinct_rows, factorise, gram_of, stacked
+from structpred.models.kernels.gram import EXACT, check_room, checked_gram, distinct_rows, factorise, gram_of, solved, stacked
 from structpred.models.kernels.inputs import (
     Support,
     SupportInput,
@@ -175,15 +175,10 @@ class KernelExpansion(SupportInput):
 
     def _duals_of_landmarks(self, w: Vector, n_labels: int) -> list[AnyArray]:
         """A = L^-T W."""
-        from scipy.linalg import solve_triangular
-
         check_length(w, n_chain_weights(self.n_features, n_labels))
         table, ends = weight_table(w, n_labels).astype(np.float64), self.kept.ends
         parts = (table[ends[k] : ends[k + 1]] for k in range(len(self.kernels)))
-        return [
-            solve_triangular(triangle, own, lower=True, trans="T", check_finite=False) if len(own) else own
-            for triangle, own in zip(self._triangles, parts, strict=True)
-        ]
+        return [solved(triangle, own, transposed=True) for triangle, own in zip(self._triangles, parts, strict=True)]
 
     def _space(self, n_labels: int) -> FunctionSpace:
         sizes, width = np.diff(self.kept.ends).tolist(), padded(n_labels) if self.mixed else n_labels
@@ -278,11 +273,9 @@ def _packed(rows: Any, normalised: bool, offsets: Integers) -> PackedSequences:
 
 def _coordinates(kernel: Kernel, rows: Any, landmarks: Any, triangle: Floats) -> Floats32:
     """L^-1 k(landmarks, x) of all positions x."""
-    from scipy.linalg import solve_triangular
-
     out = np.empty((rows.shape[0], len(triangle)), np.float32)
     step = max(1, _BLOCK // max(len(triangle), 1))
     for a in range(0, len(out) if len(triangle) else 0, step):
         similar = kernel(rows[a : a + step], landmarks)
-        out[a : a + step] = solve_triangular(triangle, similar.T, lower=True, check_finite=False).T
+        out[a : a + step] = solved(triangle, similar.T).T
     return out

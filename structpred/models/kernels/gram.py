@@ -47,6 +47,15 @@ class Factor(NamedTuple):
         return self._replace(pivots=self.pivots[: enough if n_components < 1 else int(n_components)])
 
 
+def solved(triangle: Floats, right: Floats, transposed: bool = False) -> Floats:
+    """L^-1 B of a lower triangle L; transposed: L^-T B."""
+    from scipy.linalg import solve_triangular
+
+    if not len(right):
+        return right
+    return np.asarray(solve_triangular(triangle, right, lower=True, trans="T" if transposed else "N", check_finite=False))
+
+
 def distinct_rows(rows: Any) -> tuple[Integers, Integers]:
     """(first, number) of a canonical CSR matrix: the first of each set of equal rows, and for each row the number of its set.
 
