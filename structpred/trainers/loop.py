@@ -317,14 +317,10 @@ class Run:
         """Digest of everything that affects the run except its length."""
         from structpred import __version__
 
-        settings = {
-            **vars(self.trainer),
-            "trainer": type(self.trainer).__name__,
-            "seed": self.settings.seed,
-            "lam": self.problem.lam,
-        }
-        surrogate = {**vars(self.problem.surrogate), "surrogate": type(self.problem.surrogate).__name__}
-        named = sorted(settings.items()), sorted(surrogate.items(), key=str), self.problem.regulariser.fingerprint(), __version__
+        trainer, surrogate = self.trainer, self.problem.surrogate
+        settings = {**vars(trainer), "trainer": type(trainer).__name__, "seed": self.settings.seed, "lam": self.problem.lam}
+        losses = {**vars(surrogate), "surrogate": type(surrogate).__name__}
+        named = sorted(settings.items()), sorted(losses.items(), key=str), self.problem.regulariser.fingerprint(), __version__
         text = repr((*named, self.problem.task.fingerprint()))
         return hashlib.sha256(text.encode()).hexdigest()
 

@@ -29,11 +29,6 @@ def trainers_without(lacks: Collection[str]) -> dict[str, type[Trainer]]:
     return {name: kind for name, kind in trainers().items() if not any(need.issubset(lacks) for need in needs[name])}
 
 
-def online_trainers() -> list[str]:
-    """The names of those that can learn from data that come in pieces."""
-    return [name for name, kind in trainers().items() if kind.online]
-
-
 def require(trainer: Trainer, problem: Problem) -> None:
     """Raise before any work where the task lacks what trainer or surrogate need, or the trainer cannot minimise the surrogate."""
     problem.task.require(trainer.requires, f"trainer {type(trainer).__name__}")
