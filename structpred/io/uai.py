@@ -167,9 +167,7 @@ class UaiModel:
             values = np.exp(scores)
         bad = np.flatnonzero(allowed & ~((values > 0.0) & (values < np.inf)))
         if len(bad):
-            raise DataError(
-                f"part {bad[0]}: exp({scores[bad[0]]:.6g}) does not fit into float64, and UAI files hold no logarithms"
-            )
+            raise DataError(f"part {bad[0]}: exp({scores[bad[0]]:.6g}) does not fit float64, and UAI files hold no logarithms")
         nodes, pairs = values[: n * k].reshape(n, k), values[n * k :].reshape(len(edges), k, k)
         return cls("MARKOV", (k,) * n, (*((i,) for i in range(n)), *edges), (*nodes, *pairs))
 

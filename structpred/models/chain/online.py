@@ -58,9 +58,7 @@ def partial_fit(labeler: Any, X: Any, y: Any, classes: Sequence[Any] | None, n_t
         data = input_.fit_transform(sequences)
     else:
         if classes is not None and encoder_of(classes, labeler.coding).classes.tolist() != before.encoder.classes.tolist():
-            raise ParameterError(
-                "classes: the labels were fixed by the first call of partial_fit; leave classes out or repeat them"
-            )
+            raise ParameterError("classes: the labels were fixed by the first partial_fit; leave classes out or repeat them")
         input_ = before.input_
         data = input_.transform(X)
     encoder = before.encoder if before is not None else None if classes is None else encoder_of(classes, labeler.coding)

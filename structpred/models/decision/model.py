@@ -319,9 +319,7 @@ class DecisionModel(Estimator):
 
     def _contents(self) -> Bundle:
         if hasattr(self, "regressor_"):
-            raise DataError(
-                "a model with a regressor cannot be saved: model files hold linear maps alone; save the regressor itself"
-            )
+            raise DataError("a model with a regressor cannot be saved: model files hold linear maps; save the regressor itself")
         head = {**bundles.computed(self), "oracle": type(self.oracle).__qualname__}
         return Bundle(head, bundles.pack_weights(np.column_stack((self.coef_, self.intercept_)).ravel()))
 

@@ -243,9 +243,7 @@ def stacked(sequences: Sequence[Sequence[Any]], k: int, n_columns: int | None) -
             raise DataError(f"sample {i}, kernel {k}: expected an array of kernel values (positions, training positions)")
         n_columns = part.shape[1] if n_columns is None else n_columns
         if part.shape[1] != n_columns:
-            raise DataError(
-                f"sample {i}, kernel {k}: expected a column for each training position, {n_columns}, got {part.shape[1]}"
-            )
+            raise DataError(f"sample {i}, kernel {k}: expected a column per training position, {n_columns}, got {part.shape[1]}")
         parts.append(part)
         lengths.append(part.shape[0])
     if any(sparse.issparse(part) for part in parts):

@@ -173,9 +173,7 @@ class KernelInput(SupportInput):
             try:
                 self._triangle = cholesky(gram.T, lower=True, overwrite_a=own, check_finite=False)
             except np.linalg.LinAlgError:
-                raise DataError(
-                    "the support positions of this model are no support of its kernel; was its file altered?"
-                ) from None
+                raise DataError("the support of this model is no support of its kernel; was its file altered?") from None
         return self._triangle
 
     def transform(self, sequences: Any) -> PackedSequences:

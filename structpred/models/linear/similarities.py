@@ -88,9 +88,7 @@ class SimilarityFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         with refusals():
             rows, targets = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=True)
         if targets.ndim == 2 and targets.shape[1] > 1:
-            raise DataError(
-                "y: expected one class per sample, got a table; sklearn.multiclass.OneVsRestClassifier asks for each column"
-            )
+            raise DataError("y: expected one class per sample, got a table; OneVsRestClassifier asks for each column")
         if isinstance(kernel, Precomputed) and rows.shape[0] != rows.shape[1]:
             raise DataError(f"X: expected precomputed similarities of {rows.shape[0]} samples among each other, a square matrix, "
                             f"got shape {rows.shape}")  # fmt: skip
@@ -111,9 +109,7 @@ class SimilarityFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         found = self.kernel_(sparse.csr_matrix(rows), self._samples)
         if not np.isfinite(found).all():
             i, j = np.argwhere(~np.isfinite(found))[0]
-            raise DataError(
-                f"kernel {name_of(self.kernel)}: the similarity of sample {i} to training sample {j} is {found[i, j]}"
-            )
+            raise DataError(f"kernel {name_of(self.kernel)}: similarity of sample {i} to training sample {j} is {found[i, j]}")
         return sparse.csr_matrix(found) if sparse.issparse(X) else found
 
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
