@@ -13,12 +13,7 @@ from structpred.contracts.capabilities import examine_capabilities
 from structpred.contracts.engine import Examiner, OracleReport, Report, brief, enumerated, place, pooled, reported
 from structpred.contracts.marginals import examine_marginals
 from structpred.contracts.maximum import RANDOM, ZERO, Answer, ShapeCase, examine_maximum
-from structpred.contracts.rules import (
-    examine_batch,
-    examine_memory,
-    examine_other_batches,
-    examine_shape,
-)
+from structpred.contracts.rules import examine_batch, examine_memory, examine_other_batches, examine_shape
 from structpred.core.feature_map import FeatureMap
 from structpred.core.group_scales import GroupScales
 from structpred.core.oracle import Oracle, Shape

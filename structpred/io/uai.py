@@ -7,13 +7,12 @@ variable of the factor running fastest. Entries are factors, not logarithms: the
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import NoReturn
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Shape
@@ -26,59 +25,37 @@ from structpred.runtime.memory import check_fits
 
 #: more digits cannot be a count of anything
 _MAX_DIGITS = 15
-#: bytes that are cut into tokens at a time: all tokens at once take twenty times what the file does
+#: bytes that are cut into tokens, and tokens that become numbers, at a time: all at once take twenty times what the file does
 _PIECE = 1 << 20
-#: up to this number of numbers are faster one by one than as an array
-_FEW = 4
-_INFINITY = float("inf")
 _TOKEN = re.compile(rb"\S+")
 _KINDS = bytes(32 if bytes([k]).isspace() else 120 for k in range(256))
 
 
+def _words(data: bytes) -> Iterator[bytes]:
+    """What is between white space, cut up piece by piece."""
+    start = 0
+    while start < len(data):
+        token = _TOKEN.match(data, start + _PIECE)  # which the piece would cut
+        stop = start + _PIECE if token is None else token.end()
+        yield from data[start:stop].split()
+        start = stop
+
+
 class Tokens:
-    """The text between white space, piece by piece. at: how many were taken."""
+    """The text between white space. at: how many were taken."""
 
     def __init__(self, data: bytes, name: str) -> None:
-        self._data, self._name = data, name
-        self._next, self._piece, self._place = 0, list[bytes](), 0
-        self._underscores = b"_" in data
-        self.at = 0
-        self._count = sum(self._tokens_from(start) for start in self._starts())
+        self._data, self._name, self._words, self.at = data, name, _words(data), 0
+        kinds = data.translate(_KINDS)  # counted without making them, which takes ten times as long
+        self._count = kinds.count(b" x") + kinds.startswith(b"x")
 
     def __len__(self) -> int:
         return self._count
 
-    def _starts(self) -> list[int]:
-        """Where the pieces begin: after white space, or at the beginning."""
-        starts, start = [], 0
-        while start < len(self._data):
-            starts.append(start)
-            start = self._end(start)
-        return starts
-
-    def _end(self, start: int) -> int:
-        """Behind the token that a piece from `start` on would cut."""
-        token = _TOKEN.match(self._data, start + _PIECE)
-        return min(start + _PIECE, len(self._data)) if token is None else token.end()
-
-    def _tokens_from(self, start: int) -> int:
-        """How many tokens the piece from `start` on has; they are not made, which takes ten times as long."""
-        kinds = self._data[start : self._end(start)].translate(_KINDS)
-        return kinds.count(b" x") + kinds.startswith(b"x")
-
-    def _more(self) -> bool:
-        """Whether tokens are left; those at hand are never all taken then."""
-        while self._place == len(self._piece) and self._next < len(self._data):
-            start, self._next = self._next, self._end(self._next)
-            self._piece, self._place = self._data[start : self._next].split(), 0
-        return self._place < len(self._piece)
-
     def word(self, expected: str) -> str:
         """The next token as text."""
-        if self._place == len(self._piece) and not self._more():
+        if (token := next(self._words, None)) is None:
             self.fail(self.at, f"expected {expected}, but here the file ends")
-        token = self._piece[self._place]
-        self._place += 1
         self.at += 1
         return token.decode("ascii", "replace")
 
@@ -98,53 +75,41 @@ class Tokens:
             self.fail(self.at - 1, f"expected {expected}; {value} is too many, only {left} tokens are left: is the file cut off?")
         return value
 
-    def numbers(self, n: int, what: str) -> npt.NDArray[np.float64]:
-        """The next n tokens as finite numbers >= 0."""
-        values, done = np.empty(n), 0
-        while done < n and self._more():
-            chunk = self._piece[self._place : self._place + n - done]
-            self._place += len(chunk)
-            if (found := self._found(chunk)) is None:
-                j, token = next((j, token) for j, token in enumerate(chunk) if self._found([token]) is None)
+    def numbers(self, n: int, what: str) -> Floats:
+        """The next n tokens, which are there, as finite numbers >= 0."""
+        values = np.empty(n)
+        for done in range(0, n, _PIECE):
+            chunk = list(itertools.islice(self._words, min(_PIECE, n - done)))
+            if (found := _numbers(chunk)) is None:
+                j, token = next((j, token) for j, token in enumerate(chunk) if _numbers([token]) is None)
                 expected = f"expected entry {done + j} of {what}, a finite number >= 0 (a factor, not its log)"
                 self.fail(self.at + j, f"{expected}, got {quoted(token.decode('ascii', 'replace'))}")
             values[done : done + len(chunk)] = found
-            done += len(chunk)
             self.at += len(chunk)
         return values
 
-    def _found(self, chunk: list[bytes]) -> list[float] | npt.NDArray[np.float64] | None:
-        """The numbers of these tokens; None where one is none, not finite or negative. A model may have many small tables."""
-        found: list[float] | npt.NDArray[np.float64]
-        try:
-            if len(chunk) <= _FEW:
-                found = list(map(float, chunk))
-                right = all(0.0 <= value < _INFINITY for value in found)
-            else:
-                found = np.fromiter(map(float, chunk), np.float64, len(chunk))
-                right = bool(((found >= 0.0) & (found < np.inf)).all())
-        except ValueError:
-            return None
-        return found if right and not (self._underscores and any(b"_" in token for token in chunk)) else None
-
     def end(self, expected: str) -> None:
         """Fail unless all tokens were taken."""
-        if self._more():
-            self.fail(self.at, f"expected {expected}, got {quoted(self._piece[self._place].decode('ascii', 'replace'))}")
+        if (token := next(self._words, None)) is not None:
+            self.fail(self.at, f"expected {expected}, got {quoted(token.decode('ascii', 'replace'))}")
 
     def fail(self, index: int, message: str) -> NoReturn:
         """Raise DataError at the token with this number: its line, and which one of the line it is."""
-        before = 0
-        for start in self._starts():
-            tokens = self._tokens_from(start)
-            if before + tokens > index:
-                place = next(itertools.islice(_TOKEN.finditer(self._data, start), index - before, None)).start()
-                line_start = self._data.rfind(b"\n", 0, place) + 1
-                line = self._data.count(b"\n", 0, place) + 1
-                in_line = sum(1 for _ in _TOKEN.finditer(self._data, line_start, place))
-                raise DataError(f"{self._name}:{line}: token {in_line + 1}: {message}")
-            before += tokens
-        raise DataError(f"{self._name}:{self._data.count(bytes([10])) + 1}: at the end: {message}")
+        token = next(itertools.islice(_TOKEN.finditer(self._data), index, None), None)
+        if token is None:
+            raise DataError(f"{self._name}:{self._data.count(bytes([10])) + 1}: at the end: {message}")
+        line, line_start = self._data.count(b"\n", 0, token.start()) + 1, self._data.rfind(b"\n", 0, token.start()) + 1
+        in_line = sum(1 for _ in _TOKEN.finditer(self._data, line_start, token.start()))
+        raise DataError(f"{self._name}:{line}: token {in_line + 1}: {message}")
+
+
+def _numbers(chunk: list[bytes]) -> Floats | None:
+    """The numbers of these tokens; None where one is none, not finite or negative."""
+    try:
+        found = np.fromiter(map(float, chunk), np.float64, len(chunk))
+    except ValueError:
+        return None
+    return found if ((found >= 0.0) & (found < np.inf)).all() and b"_" not in b"".join(chunk) else None
 
 
 KINDS = ("MARKOV", "BAYES")
@@ -202,9 +167,7 @@ class UaiModel:
             values = np.exp(scores)
         bad = np.flatnonzero(allowed & ~((values > 0.0) & (values < np.inf)))
         if len(bad):
-            raise DataError(
-                f"part {bad[0]}: exp({scores[bad[0]]:.6g}) does not fit into float64, and UAI files hold no logarithms"
-            )
+            raise DataError(f"part {bad[0]}: exp({scores[bad[0]]:.6g}) does not fit float64, and UAI files hold no logarithms")
         nodes, pairs = values[: n * k].reshape(n, k), values[n * k :].reshape(len(edges), k, k)
         return cls("MARKOV", (k,) * n, (*((i,) for i in range(n)), *edges), (*nodes, *pairs))
 

@@ -215,9 +215,7 @@ class Loss(OfScores, ABC):
         sign = 1.0 if true_costs is None else -1.0
         if true_costs is not None:
             if true_scores is not None:
-                raise ParameterError(
-                    "give true_costs=, beside predicted costs, or true_scores=, beside predicted scores: not both"
-                )
+                raise ParameterError("give true_costs= beside predicted costs, or true_scores= beside predicted scores: not both")
             theta, true_scores = -batch.flat(theta, "cost"), -batch.flat(true_costs, "true cost")
         full = batch.full(theta)
         truth = None if true_scores is None else batch.flat(true_scores, "true score")

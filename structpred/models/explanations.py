@@ -76,18 +76,13 @@ class WeightInspection(Shown):
 
 def top_weights(model: StructuredEstimator, top: int, weights: Vector | None = None) -> WeightInspection:
     """The `top` strongest positive and negative weights, or of those given, by name. Raises ParameterError for top < 1."""
-    checked_top(top)
+    checked_whole(top, "top")
     model._check_fitted()
     blocks = np.split(model.coef_, model.groups_[1:-1])
     groups = [weight_group(name, block) for name, block in zip(model.group_names_, blocks, strict=True)]
     tables, shown = model._name_tables(), model.coef_ if weights is None else weights
     sides = [[(name_of(k, tables)[0], weight) for k, weight in side] for side in extremes(shown, top)]
     return WeightInspection(groups, *sides)
-
-
-def checked_top(top: Any) -> None:
-    """Raise ParameterError unless it is a whole number >= 1."""
-    checked_whole(top, "top")
 
 
 def extremes(values: npt.NDArray[Any], top: int) -> tuple[list[tuple[int, float]], list[tuple[int, float]]]:

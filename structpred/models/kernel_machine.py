@@ -151,9 +151,7 @@ class KernelMachine(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
         n_components = self.n_components
         if isinstance(self.kernel, RandomFeatures):
             if n_components is not None:
-                raise ParameterError(
-                    "n_components: there are no landmarks of RandomFeatures; give their own number of components"
-                )
+                raise ParameterError("n_components: there are no landmarks of RandomFeatures; give their own n_components")
             phi = RandomFeatures(**self.kernel.get_params()).fit(_dense(rows))
             return Columns(phi.transform(_dense(rows)), phi)
         kernel = resolve_kernel(self.kernel)

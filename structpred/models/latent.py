@@ -90,8 +90,7 @@ class LatentSVM(KernelMachine):
 
     _SOLVER = LatentSolver
     _HEADER = machine_header(
-        {"C": Number(), "n_states": Plain(), "n_components": Plain(), "random_state": Plain()},
-        outputs=Whole(2),
+        {"C": Number(), "n_states": Plain(), "n_components": Plain(), "random_state": Plain()}, outputs=Whole(2)
     )
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -129,9 +128,7 @@ class LatentSVM(KernelMachine):
         if not isinstance(table, Mapping):
             table = dict.fromkeys(groups, table)
         if set(table) != set(groups):
-            raise ParameterError(
-                f"n_states: expected a number for each of the groups {groups}, which have rows, got {dict(table)}"
-            )
+            raise ParameterError(f"n_states: expected a number for each of the groups with rows, {groups}, got {dict(table)}")
         for group, size in table.items():
             checked_whole(size, f"n_states of group {group!r}")
         return [int(table[group]) for group in groups]

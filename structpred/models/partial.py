@@ -15,6 +15,7 @@ from structpred.core.types import AnyArray, ArrayLike, Floats
 from structpred.errors import DataError, MissingLabelsWarning
 from structpred.objectives.log_loss import LogLoss, MarginalLogLoss
 from structpred.runtime.lazy_names import later
+from structpred.runtime.settings import is_whole
 from structpred.runtime.standard_error import callers_level
 from structpred.task.instance_subset import AddedScores, take_features
 from structpred.task.partial_task import PartialTask, is_partial
@@ -142,7 +143,7 @@ def _choices(given: Any, i: int) -> list[Any] | None:
 
 
 def _is_minus_one(label: Any) -> bool:
-    return isinstance(label, int | np.integer) and not isinstance(label, bool) and label == -1
+    return is_whole(label) and label == -1
 
 
 def _choice(label: Any, i: int, t: int) -> tuple[int, ...] | None:
@@ -151,7 +152,7 @@ def _choice(label: Any, i: int, t: int) -> tuple[int, ...] | None:
     found = tuple(label) if isinstance(label, _SEVERAL) else (label,)
     if not found:
         raise DataError(f"sample {i}, position {t}: the set of labels that it may have is empty")
-    if not all(isinstance(one, int | np.integer) and not isinstance(one, bool) for one in found):
+    if not all(map(is_whole, found)):
         raise DataError(f"sample {i}, position {t}: expected a whole number, None, or a set of whole numbers, got {label!r}")
     return found
 

@@ -16,6 +16,7 @@ from structpred.models.bundles import CLASS
 from structpred.models.kernel_machine import LEVELS, KernelMachine, machine_header
 from structpred.nonconvex.problem import SemiSupervisedProblem
 from structpred.nonconvex.search import Search, Solution, Solver, resolve_solver
+from structpred.runtime.settings import is_number
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Field, ListOf, Number, Plain
 
@@ -264,9 +265,9 @@ class SemiSupervisedSVM(KernelMachine):
         if isinstance(self.balance, str) and self.balance == "labelled":
             return {k: float((codes == k).mean()) for k in range(len(classes))}
         table: Any = self.balance
-        if not isinstance(table, Mapping) and len(classes) == 2 and _is_share(table):
+        if not isinstance(table, Mapping) and len(classes) == 2 and is_number(table):
             table = {classes[0]: 1.0 - table, classes[1]: table}
-        if not isinstance(table, Mapping) or not all(_is_share(share) for share in table.values()):
+        if not isinstance(table, Mapping) or not all(is_number(share) and 0 <= share <= 1 for share in table.values()):
             expected = "a share in [0, 1]" if len(classes) == 2 else "a table of shares in [0, 1]"
             raise ParameterError(f"balance: expected 'labelled', 'interval', None or {expected}, got {self.balance!r}")
         if set(table) != set(classes.tolist()):
@@ -281,7 +282,3 @@ class SemiSupervisedSVM(KernelMachine):
         if len(model.transduction_) != head["n"] or not np.isin(model.transduction_, model.classes_).all():
             raise ValueError("transduction: expected a class for each point")
         return model
-
-
-def _is_share(value: Any) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool) and bool(0 <= value <= 1)

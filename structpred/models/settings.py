@@ -70,9 +70,7 @@ def resolve_trainer(trainer: str | Trainer) -> tuple[Trainer, Surrogate]:
     if isinstance(trainer, str):
         trainer = _kind(trainer)()
     if not isinstance(trainer, Trainer):
-        raise ParameterError(
-            f"trainer: expected a name or an instance of a Trainer such as BCFW(gap_sampling=True), got {trainer!r}"
-        )
+        raise ParameterError(f"trainer: expected a name or an instance such as BCFW(gap_sampling=True), got {trainer!r}")
     return trainer, trainer.surrogates[0]()
 
 

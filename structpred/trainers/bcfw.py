@@ -79,15 +79,10 @@ class BCFW(Trainer):
         """Line 1: w = u_i = 0, l_i = 0; every alpha_i is at the truth."""
         n, dual_map = len(problem.task), problem.dual_map
         return BCFWState(
-            Weights.zeros(problem.task.dim, problem.task.dtype, averaged=self.averaged),
-            Arena.empty(n),
-            np.zeros(n),
-            np.full(n, np.inf),
-            np.zeros(0 if dual_map.linear else problem.task.dim),
-            dual_map.scale.copy(),
-            problem.regulariser.first_memory(len(dual_map.scale)),
-            np.array(0),
-        )
+            Weights.zeros(problem.task.dim, problem.task.dtype, averaged=self.averaged), Arena.empty(n), np.zeros(n),
+            np.full(n, np.inf), np.zeros(0 if dual_map.linear else problem.task.dim), dual_map.scale.copy(),
+            problem.regulariser.first_memory(len(dual_map.scale)), np.array(0),
+        )  # fmt: skip
 
     def order(self, problem: Problem, state: BCFWState, rng: np.random.Generator, n_pass: int) -> Integers:
         """Line 3: a permutation, or n draws in proportion to the gaps."""

@@ -18,7 +18,7 @@ from structpred.core.products import dot
 from structpred.core.regulariser import DualMap
 from structpred.errors import ParameterError
 from structpred.runtime.moved import present_name
-from structpred.runtime.settings import checked_positive
+from structpred.runtime.settings import checked_positive, is_number
 from structpred.task.steps import running_sum
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.online.updates import updates
@@ -66,8 +66,7 @@ class CoCoARounds(rounds.RoundAlgorithm):
         """
         if self.sigma is None:
             return False
-        known = isinstance(self.sigma, int | float | np.number) and not isinstance(self.sigma, bool)
-        if not known or not 1 <= self.sigma <= n_shards:
+        if not is_number(self.sigma) or not 1 <= self.sigma <= n_shards:
             raise ParameterError(f"sigma must be a number from 1 to {n_shards}, the number of shards, got {self.sigma!r}")
         if self.sigma < n_shards and not hasattr(self.trainer, "mixed"):
             raise ParameterError(

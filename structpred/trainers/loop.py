@@ -27,7 +27,7 @@ from structpred.errors import (
     StorageError,
 )
 from structpred.runtime.interrupts import Abandoned, Interrupts
-from structpred.runtime.settings import checked_whole
+from structpred.runtime.settings import checked_nonnegative, checked_whole
 from structpred.runtime.standard_error import callers_level
 from structpred.trainers.names import require
 from structpred.trainers.online.updates import updates
@@ -75,12 +75,9 @@ class RunSettings:
     stage: str = ""
 
     def __post_init__(self) -> None:
-        for name, least in (("tol", 0), ("checkpoint_seconds", 0)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not value >= least:
-                raise ParameterError(f"{name} must be a number >= {least}, got {value!r}")
-        if self.tol == np.inf:
-            raise ParameterError("tol must be a finite number, got inf: any gap would do; 0 means no goal")
+        checked_nonnegative(self.tol, "tol")  # 0: no goal
+        if self.checkpoint_seconds != np.inf:
+            checked_nonnegative(self.checkpoint_seconds, "checkpoint_seconds")
         checked_whole(self.max_iter, "max_iter")
         checked_whole(self.check_every, "check_every")
         if self.patience is not None:
@@ -281,9 +278,7 @@ class Run:
             found = self.settings.dev(weights)
             score = float(found) if isinstance(found, int | float | np.number) else float("nan")
             if not np.isfinite(score):
-                raise ParameterError(
-                    f"dev: the score of held-out data must be a finite number, got {found!r} after pass {self.passes}"
-                )
+                raise ParameterError(f"dev: the score of held-out data must be finite, got {found!r} after pass {self.passes}")
             if self.best_dev is None or score > self.best_dev:
                 self.best_dev, self.best_weights, self.stale = score, weights, 0
             else:
@@ -296,15 +291,10 @@ class Run:
             primal, dual = self._objective() if check else (None, None)
         self.seconds, self.cpu_seconds = time.perf_counter() - self.clock, time.process_time() - self.cpu_clock
         row: Record = {
-            "passes": self.passes,
-            "seconds": self.seconds,
-            "cpu_seconds": self.cpu_seconds,
-            "oracle_calls": self.oracle_calls,
-            "primal": primal,
-            "dual": dual,
-            "gap": None if primal is None or dual is None else primal - dual,
+            "passes": self.passes, "seconds": self.seconds, "cpu_seconds": self.cpu_seconds, "oracle_calls": self.oracle_calls,
+            "primal": primal, "dual": dual, "gap": None if primal is None or dual is None else primal - dual,
             "dev_score": score,
-        }
+        }  # fmt: skip
         self.history.append(row)
         self.display.tell(self.history)
         log.info("pass %(passes)d: primal %(primal)s dual %(dual)s dev %(dev_score)s", row)
@@ -325,14 +315,10 @@ class Run:
         """Digest of everything that affects the run except its length."""
         from structpred import __version__
 
-        settings = {
-            **vars(self.trainer),
-            "trainer": type(self.trainer).__name__,
-            "seed": self.settings.seed,
-            "lam": self.problem.lam,
-        }
-        surrogate = {**vars(self.problem.surrogate), "surrogate": type(self.problem.surrogate).__name__}
-        named = sorted(settings.items()), sorted(surrogate.items(), key=str), self.problem.regulariser.fingerprint(), __version__
+        trainer, surrogate = self.trainer, self.problem.surrogate
+        settings = {**vars(trainer), "trainer": type(trainer).__name__, "seed": self.settings.seed, "lam": self.problem.lam}
+        losses = {**vars(surrogate), "surrogate": type(surrogate).__name__}
+        named = sorted(settings.items()), sorted(losses.items(), key=str), self.problem.regulariser.fingerprint(), __version__
         text = repr((*named, self.problem.task.fingerprint()))
         return hashlib.sha256(text.encode()).hexdigest()
 

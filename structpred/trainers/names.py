@@ -23,15 +23,8 @@ def trainers() -> dict[str, type[Trainer]]:
 
 def trainers_without(lacks: Collection[str]) -> dict[str, type[Trainer]]:
     """Those that do without these methods of the data (`core.requirements.OF_ROWS`), which a kind of model never has."""
-    needs = {
-        name: [{need} if isinstance(need, str) else set(need) for need in kind.requires] for name, kind in trainers().items()
-    }
+    needs = {name: [{one} if isinstance(one, str) else set(one) for one in kind.requires] for name, kind in trainers().items()}
     return {name: kind for name, kind in trainers().items() if not any(need.issubset(lacks) for need in needs[name])}
-
-
-def online_trainers() -> list[str]:
-    """The names of those that can learn from data that come in pieces."""
-    return [name for name, kind in trainers().items() if kind.online]
 
 
 def require(trainer: Trainer, problem: Problem) -> None:

@@ -71,9 +71,7 @@ class OWLQN(LBFGS):
         if free is not None and len(free) and not (free[0] >= 0 and free[-1] < problem.task.dim and (np.diff(free) > 0).all()):
             raise ParameterError(f"free: expected sorted, distinct numbers of weights in [0, {problem.task.dim})")
         if self.l1 and not isinstance(problem.regulariser, L2):
-            raise ParameterError(
-                f"l1={self.l1:g} of OWLQN and regulariser {type(problem.regulariser).__name__}: give one of them"
-            )
+            raise ParameterError(f"l1={self.l1:g} of OWLQN and regulariser {type(problem.regulariser).__name__}: give one")
         return self.state_at(problem, np.zeros(problem.task.dim))
 
     def _size(self, problem: Problem) -> int:

@@ -59,9 +59,7 @@ class WarmStart(ByInner, Trainer):
     def __init__(self, trainer: Trainer | None = None, first: Trainer | None = None, *, passes: int = 3) -> None:
         self.trainer, self.first = trainer or LBFGS(), first or OnlineEG()
         if not (isinstance(self.trainer, Trainer) and hasattr(self.trainer, "scaled_at") and isinstance(self.first, Trainer)):
-            raise ParameterError(
-                f"WarmStart: expected LBFGS() or OWLQN(), and the trainer that begins, got {trainer!r}, {first!r}"
-            )
+            raise ParameterError(f"WarmStart: expected LBFGS() or OWLQN(), and a trainer that begins, got {trainer!r}, {first!r}")
         self.passes = checked_whole(passes, "passes")
 
     @property

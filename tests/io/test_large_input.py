@@ -119,7 +119,7 @@ def test_text_attributes_that_rows_leave_out(tmp_path: Path) -> None:
     """Rows that leave thousands of text attributes out cost nothing for them."""
     attributes = b"".join(b"@attribute s%d string\n" % k for k in range(1_000))
     path = saved(tmp_path, b"@relation r\n" + attributes + b"@attribute l {0,1}\n@data\n" + b"{}\n" * 20_000)
-    with pytest.raises(DataError, match="expected numeric or nominal values, got string"):
+    with pytest.raises(DataError, match="expected numeric or nominal, got string"):
         read_mulan(path, ["l"])
 
 

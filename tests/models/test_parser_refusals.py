@@ -139,7 +139,7 @@ BAD_SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
     "C nan": ({"C": float("nan"), "prune": 3}, "^C must be a positive number"),
     "label_C": ({"label_C": -1.0}, "^label_C must be a positive number, got -1.0"),
     "max_iter": ({"max_iter": 0}, "max_iter must be a whole number >= 1, got 0"),
-    "tol": ({"tol": -0.1}, "tol must be a number >= 0"),
+    "tol": ({"tol": -0.1}, "tol must be finite and >= 0"),
     "check_every": ({"check_every": 0}, "check_every must be"),
     "patience": ({"patience": 2}, "patience needs held-out data"),
     "max_bits small": ({"max_bits": 0}, "max_bits: expected a whole number in 1..28, got 0"),

@@ -251,6 +251,6 @@ def test_the_seed_decides_the_order(trainer: str) -> None:
 
 def test_an_infinite_goal_is_refused() -> None:
     """tol=inf would call any weights converged; checkpoints may be infinitely far apart."""
-    with pytest.raises(ParameterError, match=r"tol must be a finite number, got inf"):
+    with pytest.raises(ParameterError, match=r"tol must be finite and >= 0, got inf"):
         RunSettings(tol=np.inf)
     assert RunSettings(checkpoint_seconds=np.inf).checkpoint_seconds == np.inf

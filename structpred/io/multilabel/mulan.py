@@ -148,9 +148,7 @@ def feature_columns(table: ArffTable, columns: Sequence[int]) -> tuple[tuple[Int
         first = int(missing.argmax())
         row = int(np.searchsorted(table.indptr, first, side="right")) - 1
         name = quoted(table.attributes[int(table.ids[first])].name)
-        raise DataError(
-            f"{table.where(row)}: attribute {name}: a missing value (?); only labels may be missing, fill in features"
-        )
+        raise DataError(f"{table.where(row)}: attribute {name}: missing value (?); only labels may be missing, fill in features")
     n_nominal = sum(table.attributes[k].kind == "nominal" for k in columns)
     check_table(len(table.lines), n_nominal, table.size, table.name, "nominal features")
     names, counts = list[str](), np.zeros(len(table.lines), np.int64)
@@ -172,9 +170,7 @@ def _features_of(table: ArffTable, k: int) -> tuple[Integers, Integers | int, Fl
     """Of one column: the rows with a feature, which one of its own, the value, and the names of its features."""
     one = table.attributes[k]
     if one.kind not in ("numeric", "nominal"):
-        raise DataError(
-            f"{table.name}:{one.line}: feature {quoted(one.name)}: expected numeric or nominal values, got {one.kind}"
-        )
+        raise DataError(f"{table.name}:{one.line}: feature {quoted(one.name)}: expected numeric or nominal, got {one.kind}")
     try:
         numbers = np.array(list(map(float, one.values)))
     except ValueError:

@@ -240,19 +240,10 @@ def template_lines(path: PathLike) -> Iterator[tuple[str, str]]:
 
 
 #: templates as files hold them; Template checks the rest
-TEMPLATES = ListOf(
-    Record(
-        {
-            "name": Text(),
-            "atoms": ListOf(ListOf(AnyOf((Text(), Whole(-9999, 2**31 - 1))), 2, 3)),
-            "at": Text(),
-            "pad": Flag(),
-            "literals": maybe(ListOf(Text())),
-            "transition": Field(Flag(), default=False),
-        }
-    ),
-    1,
-)
+TEMPLATES = ListOf(Record({
+    "name": Text(), "atoms": ListOf(ListOf(AnyOf((Text(), Whole(-9999, 2**31 - 1))), 2, 3)), "at": Text(), "pad": Flag(),
+    "literals": maybe(ListOf(Text())), "transition": Field(Flag(), default=False),
+}), 1)  # fmt: skip
 
 
 def _window(label: str, column: int, offsets: Iterable[int], transform: str = "") -> list[Template]:

@@ -240,9 +240,7 @@ def check_cell(entry: object, what: str, *, spaces: bool) -> None:
     if not isinstance(entry, str):
         raise DataError(f"{what}: expected a string, got {entry!r} of type {type(entry).__name__}")
     if not entry or any(c in entry for c in "\t\r\n\0") or (not spaces and " " in entry):
-        raise DataError(
-            f"{what}: {quoted(entry)} cannot be written in a column: it is empty or holds tabs, line ends, NUL or spaces"
-        )
+        raise DataError(f"{what}: {quoted(entry)} cannot be written in a column: empty, or with tabs, line ends, NUL or spaces")
     try:
         entry.encode()
     except UnicodeEncodeError:

@@ -83,13 +83,8 @@ class Validation:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
-        return {
-            "ok": self.ok,
-            "n_errors": self.n_errors,
-            "scheme": self.scheme,
-            "files": [asdict(file) for file in self.files],
-            "findings": [asdict(finding) for finding in self.findings],
-        }
+        files, findings = list(map(asdict, self.files)), list(map(asdict, self.findings))
+        return {"ok": self.ok, "n_errors": self.n_errors, "scheme": self.scheme, "files": files, "findings": findings}
 
     def __str__(self) -> str:
         """What a person reads: the files, then each finding with its first places."""

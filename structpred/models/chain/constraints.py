@@ -129,13 +129,9 @@ def _check_tag(label: Any, scheme: str) -> None:
 
 
 def fixed_scores(
-    classes: Sequence[Any],
-    offsets: npt.NDArray[np.int64],
-    constraints: ChainConstraints | None,
-    allowed: Sequence[Any] | None = None,
-    fixed: Sequence[Any] | None = None,
-    known: Sequence[Any] | None = None,
-) -> FixedScores | None:
+    classes: Sequence[Any], offsets: npt.NDArray[np.int64], constraints: ChainConstraints | None,
+    allowed: Sequence[Any] | None = None, fixed: Sequence[Any] | None = None, known: Sequence[Any] | None = None,
+) -> FixedScores | None:  # fmt: skip
     """The constraints as scores of -1e30.
 
     allowed: nested like y: for each token None (anything), or the labels it may have. fixed: for each token None or its

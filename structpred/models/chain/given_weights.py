@@ -18,12 +18,9 @@ _TIE = 2.0**-30
 
 
 def labeler_of_weights(
-    features: Sequence[str],
-    labels: Sequence[str],
-    emissions: Mapping[tuple[str, str], float],
-    transitions: Mapping[tuple[str, str], float],
-    trainer: str | Trainer,
-) -> ChainLabeler:
+    features: Sequence[str], labels: Sequence[str], emissions: Mapping[tuple[str, str], float],
+    transitions: Mapping[tuple[str, str], float], trainer: str | Trainer,
+) -> ChainLabeler:  # fmt: skip
     """A fitted ChainLabeler of feature strings with weights by (feature, label) and by (label before, label after).
 
     Weights that are not given are zero, and those of stop; all are kept as float32. Start scores of less than 1e-6 let the label

@@ -104,14 +104,9 @@ class NumericInput:
         n, ends = packed.n_features, packed.indptr[1:]
         starts, names = packed.blocks
         return PackedSequences(
-            packed.indptr + np.arange(len(packed.indptr)),
-            np.insert(packed.indices, ends, n),
-            np.insert(packed.values, ends, 1.0),
-            packed.offsets,
-            n + 1,
-            np.append(starts, n + 1),
-            (*names, INTERCEPT),
-        )
+            packed.indptr + np.arange(len(packed.indptr)), np.insert(packed.indices, ends, n),
+            np.insert(packed.values, ends, 1.0), packed.offsets, n + 1, np.append(starts, n + 1), (*names, INTERCEPT),
+        )  # fmt: skip
 
     def feature_names(self) -> list[str]:
         """The column numbers, and "intercept"."""

@@ -20,7 +20,6 @@ from structpred.models.explanations import (
     Explanation,
     Shown,
     WeightGroup,
-    checked_top,
     contrast,
     extremes,
     given_as,
@@ -29,6 +28,7 @@ from structpred.models.explanations import (
     weight_group,
 )
 from structpred.models.signs import NameTable
+from structpred.runtime.settings import checked_whole
 from structpred.text.tables import columns, cut
 
 _KIND = re.compile(r"[^=:]*?(?=\[\d+\]$|[=:]|$)")  # columns of an array are of one kind
@@ -93,7 +93,7 @@ def inspect_weights(model: Any, top: int = 20, label: Any = None) -> Inspection:
 
     Raises ParameterError for a label that the model does not have, or top < 1.
     """
-    checked_top(top)
+    checked_whole(top, "top")
     model._check_fitted()
     classes = model.classes_.tolist()
     chosen = range(len(classes)) if label is None else [_code(classes, label)]
@@ -108,23 +108,16 @@ def inspect_weights(model: Any, top: int = 20, label: Any = None) -> Inspection:
         edges = np.where(touched, edges, 0.0)
     raised, lowered = extremes(edges.ravel(), top)
     pairs = [[(classes[k // len(classes)], classes[k % len(classes)], w) for k, w in side] for side in (raised, lowered)]
+    parts = {"emissions": emissions[:own]} | ({INTERCEPT: table[own]} if own < n else {})
+    parts |= {"start": table[n], "stop": table[n + 1], "transitions": model.transitions_}
+    parts |= {"transitions by features": stepwise} if len(stepwise) else {}
     return Inspection(
         n_features=own,
         n_features_used=int(np.count_nonzero(emissions[:own].any(axis=1))),
         labels=[_of_label(classes[k], every[:, k], table[n : n + 2, k], [*names, *of_steps], top) for k in chosen],
         positive_transitions=pairs[0],
         negative_transitions=pairs[1],
-        groups=[
-            weight_group(name, part)
-            for name, part in (
-                ("emissions", emissions[:own]),
-                *([(INTERCEPT, table[own])] if own < n else []),
-                ("start", table[n]),
-                ("stop", table[n + 1]),
-                ("transitions", model.transitions_),
-                *([("transitions by features", stepwise)] if len(stepwise) else []),
-            )
-        ],
+        groups=[weight_group(name, part) for name, part in parts.items()],
         kinds=_kinds(emissions[:own], names[:own]),
     )
 

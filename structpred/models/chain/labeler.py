@@ -177,15 +177,10 @@ class ChainLabeler(StructuredEstimator, ChainScores):
         return model
 
     def fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        sample_weight: npt.ArrayLike | None = None,
-        token_weight: Sequence[npt.ArrayLike] | None = None,
-        dev: tuple[Any, Any] | None = None,
+        self, X: Any, y: Any, *, sample_weight: npt.ArrayLike | None = None,
+        token_weight: Sequence[npt.ArrayLike] | None = None, dev: tuple[Any, Any] | None = None,
         allowed: Sequence[Any] | None = None,
-    ) -> Self:
+    ) -> Self:  # fmt: skip
         """Train. sample_weight: one number per sequence. token_weight: one list per sequence, nested like y, weighing the loss.
 
         Labels of y may be missing: None, or a set of the labels that the token may have. The log loss is then that of what is
@@ -248,16 +243,9 @@ class ChainLabeler(StructuredEstimator, ChainScores):
         return input_, sequences
 
     def partial_fit(
-        self,
-        X: Any,
-        y: Any,
-        classes: Sequence[Any] | None = None,
-        *,
-        sample_weight: npt.ArrayLike | None = None,
-        token_weight: Sequence[npt.ArrayLike] | None = None,
-        allowed: Sequence[Any] | None = None,
-        n_total: float | None = None,
-    ) -> Self:
+        self, X: Any, y: Any, classes: Sequence[Any] | None = None, *, sample_weight: npt.ArrayLike | None = None,
+        token_weight: Sequence[npt.ArrayLike] | None = None, allowed: Sequence[Any] | None = None, n_total: float | None = None,
+    ) -> Self:  # fmt: skip
         """One pass of an online trainer (perceptron, mira, sgd, pa, arow) over a batch, in the order given; then the next batch.
 
         classes: all labels there will be; None: those of the first batch. A dictionary of features, too, is that of the first
@@ -273,15 +261,9 @@ class ChainLabeler(StructuredEstimator, ChainScores):
         return self
 
     def fit_stream(
-        self,
-        source: "Source",
-        classes: Sequence[Any],
-        n_passes: int = 1,
-        batch_size: int = 1024,
-        *,
-        n_total: float | None = None,
-        dev: tuple[Any, Any] | None = None,
-    ) -> Self:
+        self, source: "Source", classes: Sequence[Any], n_passes: int = 1, batch_size: int = 1024, *,
+        n_total: float | None = None, dev: tuple[Any, Any] | None = None,
+    ) -> Self:  # fmt: skip
         """Train an online trainer in memory bounded by a batch. source(): a new iterable of (sequence, labels) for each pass.
 
         Sequences are used in the order in which they come (so shuffle them in the source); the batch size has no part in the

@@ -18,7 +18,7 @@ from structpred.models.chain.sharding import labelled
 from structpred.models.chain.targets import LabelEncoder, about_labels, encoder_of, partial_labels
 from structpred.models.own_components import check_own, components_of
 from structpred.models.settings import resolve_loss, resolve_regulariser
-from structpred.runtime.settings import checked_whole
+from structpred.runtime.settings import checked_whole, is_number
 from structpred.task.task import Task
 from structpred.trainers.names import require
 from structpred.trainers.problem import Trainer
@@ -58,9 +58,7 @@ def partial_fit(labeler: Any, X: Any, y: Any, classes: Sequence[Any] | None, n_t
         data = input_.fit_transform(sequences)
     else:
         if classes is not None and encoder_of(classes, labeler.coding).classes.tolist() != before.encoder.classes.tolist():
-            raise ParameterError(
-                "classes: the labels were fixed by the first call of partial_fit; leave classes out or repeat them"
-            )
+            raise ParameterError("classes: the labels were fixed by the first partial_fit; leave classes out or repeat them")
         input_ = before.input_
         data = input_.transform(X)
     encoder = before.encoder if before is not None else None if classes is None else encoder_of(classes, labeler.coding)
@@ -84,14 +82,9 @@ def partial_fit(labeler: Any, X: Any, y: Any, classes: Sequence[Any] | None, n_t
 
 
 def fit_stream(
-    labeler: Any,
-    source: Source,
-    classes: Sequence[Any],
-    n_passes: int,
-    batch_size: int,
-    n_total: float | None,
+    labeler: Any, source: Source, classes: Sequence[Any], n_passes: int, batch_size: int, n_total: float | None,
     dev: tuple[Any, Any] | None,
-) -> None:
+) -> None:  # fmt: skip
     """Passes over a source in memory bounded by a batch. See `ChainLabeler.fit_stream`."""
     trainer = _online_trainer(labeler)
     if labeler.warm_start:
@@ -165,7 +158,7 @@ def _checked_total(trainer: Trainer, n_total: float | None) -> float:
                 f"{name} needs n_total, the number of sequences to be expected in all: its regulariser is lam = 1 / (C n_total)"
             )
         return 1.0
-    if isinstance(n_total, bool) or not isinstance(n_total, int | float | np.number) or not 1 <= n_total < np.inf:
+    if not is_number(n_total) or n_total < 1:
         raise ParameterError(f"n_total must be a number >= 1, got {n_total!r}")
     return float(n_total)
 

@@ -21,20 +21,11 @@ from structpred.io.crfsuite import AttributeCorpus
 from structpred.io.templates.featurizer import CountedTemplates, TemplateFeaturizer, merged_templates
 from structpred.io.templates.templates import Template, load_templates
 from structpred.models.base import as_floats, checked_sample_weight
+from structpred.models.chain import targets
 from structpred.models.chain.constraints import check_gold, fixed_scores, rules_inside
 from structpred.models.chain.decoding import chain_problem
 from structpred.models.chain.inputs import Input, NumericInput, RowInput, TokenInput, choose_input, refuse_transitions
 from structpred.models.chain.inspection import chain_names
-from structpred.models.chain.targets import (
-    LabelEncoder,
-    PartialLabels,
-    about_labels,
-    as_label_lists,
-    check_left,
-    encoder_of,
-    partial_labels,
-    phrase_f1,
-)
 from structpred.models.chain.token_arrays import TokenArrays
 from structpred.models.fields.feature_scale import Spread
 from structpred.models.partial import warn_of_minus_one
@@ -79,7 +70,7 @@ class ChainPlan(NamedTuple):
     """All shards: how features are made, and the labels."""
 
     input_: Input
-    encoder: LabelEncoder
+    encoder: targets.LabelEncoder
 
 
 class ChainSharding(Sharding):
@@ -146,7 +137,7 @@ class ChainSharding(Sharding):
     def built(self, model: Any, plan: ChainPlan, data: Sequences, **given: Any) -> Task:
         """The task of labelling the sequences."""
         assert data.packed is not None
-        with about_labels("in `classes`"):  # without them, all labels of all shards are known
+        with targets.about_labels("in `classes`"):  # without them, all labels of all shards are known
             return labelled(model, data.packed, data.y, plan.encoder, **given)[0]
 
     def names(self, plan: ChainPlan) -> Names:
@@ -159,15 +150,15 @@ class ChainSharding(Sharding):
         model._stop_if_interrupted()
 
 
-def encoder_of_shards(labels: Sequence[Sequence[Any]], classes: Sequence[Any] | None, coding: Any = None) -> LabelEncoder:
+def encoder_of_shards(labels: Sequence[Sequence[Any]], classes: Sequence[Any] | None, coding: Any = None) -> targets.LabelEncoder:
     """The labels `classes`, or all that occur in some shard. Raises DataError where there are none, and where kinds are mixed."""
     try:
-        seen = LabelEncoder.fit(labels) if classes is None else encoder_of(classes, coding and coding[0])
+        seen = targets.LabelEncoder.fit(labels) if classes is None else targets.encoder_of(classes, coding and coding[0])
     except DataError as error:
         raise DataError(str(error).replace("sample", "shard", 1)) from None
     if not len(seen.classes):
         raise DataError("y: expected some labels, but all are missing")
-    return LabelEncoder(seen.classes.tolist(), coding)
+    return targets.LabelEncoder(seen.classes.tolist(), coding)
 
 
 def _input_for(model: Any, X: Any, templates: Sequence[Template] | None) -> tuple[Any, Any]:
@@ -234,7 +225,7 @@ def chosen_coding(model: Any, packed: PackedSequences, labels: "Labels") -> str:
             fold = type(model)(coding=scheme, **{name: getattr(model, name) for name in _LEARNING})
             fold.fit(packed.gather(kept), [labels.lists[i] for i in kept.tolist()])
             found |= zip(held.tolist(), fold.predict(packed.gather(held)), strict=True)
-        scores[scheme] = phrase_f1([labels.lists[i] for i in found], [*found.values()])
+        scores[scheme] = targets.phrase_f1([labels.lists[i] for i in found], [*found.values()])
     return max(scores, key=lambda name: scores[name])
 
 
@@ -242,38 +233,32 @@ class Labels(NamedTuple):
     """Checked label sequences, what is known of them where some labels are missing, and the scheme that was chosen for them."""
 
     lists: Sequence[Sequence[Any]]
-    partial: PartialLabels | None
+    partial: targets.PartialLabels | None
     coding: str | None = None
 
-    def seen(self, coding: str | None = None) -> LabelEncoder:
+    def seen(self, coding: str | None = None) -> targets.LabelEncoder:
         """Those that occur. coding: the scheme of those inside."""
         partial = self.partial
-        encoder = LabelEncoder.fit(self.lists if partial is None else partial.known())
+        encoder = targets.LabelEncoder.fit(self.lists if partial is None else partial.known())
         if coding is None:
             return encoder
         rows, known = (self.lists, self.lists) if partial is None else (partial.choices, partial.filled(None))
-        return LabelEncoder.of_phrases(rows, known, coding)
+        return targets.LabelEncoder.of_phrases(rows, known, coding)
 
 
 def labels_of(y: Any, lengths: npt.NDArray[np.int64], missing: Any, *, whole: bool = False) -> Labels:
     """y for sequences of these lengths. whole: whether these are all data there will be."""
     if isinstance(y, Labels):
         return y
-    lists = as_label_lists(y, lengths)
-    return Labels(lists, partial_labels(lists, missing, whole=whole))
+    lists = targets.as_label_lists(y, lengths)
+    return Labels(lists, targets.partial_labels(lists, missing, whole=whole))
 
 
 def labelled(
-    labeler: Any,
-    data: PackedSequences | PositionSequences,
-    y: Any,
-    encoder: LabelEncoder | None = None,
-    *,
-    sample_weight: npt.ArrayLike | None = None,
-    token_weight: Sequence[npt.ArrayLike] | None = None,
-    allowed: Sequence[Any] | None = None,
-    n_jobs: int = 1,
-) -> tuple[Task, LabelEncoder]:
+    labeler: Any, data: PackedSequences | PositionSequences, y: Any, encoder: targets.LabelEncoder | None = None, *,
+    sample_weight: npt.ArrayLike | None = None, token_weight: Sequence[npt.ArrayLike] | None = None,
+    allowed: Sequence[Any] | None = None, n_jobs: int = 1,
+) -> tuple[Task, targets.LabelEncoder]:  # fmt: skip
     """The task of labelling `data` as y says, by the settings of a labeler; and the encoder, where there is none that of y.
 
     Raises DataError or ParameterError, naming the sample.
@@ -300,7 +285,7 @@ def labelled(
         return Task(features, oracle, gold, shapes, loss, **of_all), encoder  # type: ignore[arg-type]
     narrow = fixed_scores(classes, data.offsets, constraints, allowed, known=partial.choices)
     assert narrow is not None
-    check_left(narrow, data.offsets, partial.rows)
+    targets.check_left(narrow, data.offsets, partial.rows)
     left = take_features(chain_problem(data, len(classes), narrow)[0], partial.rows)
     known = {"allowed": left, "rows": partial.rows}
     return PartialTask(features, oracle, gold, shapes, loss, **known, **of_all), encoder  # type: ignore[arg-type]

@@ -83,9 +83,7 @@ def _samples(X: Any, shapes: Any, shape: Hashable) -> tuple[Any, list[Any]]:
     else:
         n = X.shape[0] if hasattr(X, "shape") else len(X)
         if shapes is None and shape is None:
-            raise DataError(
-                "the shapes are missing: give DecisionModel(oracle, shape=...), which all instances have, or shapes= here"
-            )
+            raise DataError("the shapes are missing: give DecisionModel(oracle, shape=...), of all instances, or shapes= here")
         listed = [checked_shape(shape, 0)] * n if shapes is None else as_shapes(shapes)
     if isinstance(X, list | tuple) and len(X) and getattr(X[0], "ndim", None) != 1 and np.ndim(X[0]) == 2:
         samples: Any = list(X)
@@ -105,9 +103,7 @@ def _table(given: Any, where: str) -> Floats:
     except (TypeError, ValueError) as error:
         raise DataError(f"{where}expected numbers in rows of equal length: {error}") from None
     if found.ndim != 2 and not (found.ndim == 3 and where == "X: "):
-        raise DataError(
-            f"{where}expected a table of numbers, a row of features an instance or a part, got {found.ndim} dimensions"
-        )
+        raise DataError(f"{where}expected a table of numbers, a row of features an instance or part, got {found.ndim} dimensions")
     return found
 
 

@@ -18,18 +18,8 @@ from structpred.layers.expected_cost import ExpectedCost
 from structpred.layers.loss import Layer, Loss
 from structpred.layers.names import losses
 from structpred.layers.record import Scores
+from structpred.models import bundles
 from structpred.models.base import as_callbacks, checked_C, seed_of, structured_tags
-from structpred.models.bundles import (
-    COMMON,
-    OBJECT,
-    computed,
-    pack_weights,
-    read_own,
-    restored,
-    save,
-    settings_record,
-    unpack_weights,
-)
 from structpred.models.decision.adam import Adam, Truth
 from structpred.models.decision.inputs import Design, read
 from structpred.models.decision.surrogates import surrogate_of
@@ -69,10 +59,10 @@ def _trainer(saved: Any) -> Any:
 
 
 HEADER = storage.Record({
-    **{name: COMMON[name] for name in _SHARED},
-    "trainer": storage.Field(OBJECT, "trainer", settings_of, _trainer),
+    **{name: bundles.COMMON[name] for name in _SHARED},
+    "trainer": storage.Field(bundles.OBJECT, "trainer", settings_of, _trainer),
     "oracle": storage.Text(),
-    "settings": settings_record(dict.fromkeys(_SETTINGS, storage.Plain())),
+    "settings": bundles.settings_record(dict.fromkeys(_SETTINGS, storage.Plain())),
     "shape": storage.Field(storage.maybe(storage.Text()), "shape", _written, lambda text: checked_shape(json.loads(text), 0)),
     "n_features": storage.Field(storage.Whole(1), "n_features_in_"),
     "n_outputs": storage.Field(storage.Whole(1), "n_outputs_"),
@@ -319,27 +309,25 @@ class DecisionModel(Estimator):
         """1 - the normalised regret: 1 where every decision is the best one."""
         return 1.0 - self.regrets(X, costs, values=values, shapes=shapes).normalised
 
-    save = save
+    save = bundles.save
     _HEADER = HEADER
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], oracle: Oracle | None = None) -> Self:
         """Read a model file; `oracle` must be of the class that the model was trained with."""
-        return read_own(path, cls, oracle)
+        return bundles.read_own(path, cls, oracle)
 
     def _contents(self) -> Bundle:
         if hasattr(self, "regressor_"):
-            raise DataError(
-                "a model with a regressor cannot be saved: model files hold linear maps alone; save the regressor itself"
-            )
-        head = {**computed(self), "oracle": type(self.oracle).__qualname__}
-        return Bundle(head, pack_weights(np.column_stack((self.coef_, self.intercept_)).ravel()))
+            raise DataError("a model with a regressor cannot be saved: model files hold linear maps; save the regressor itself")
+        head = {**bundles.computed(self), "oracle": type(self.oracle).__qualname__}
+        return Bundle(head, bundles.pack_weights(np.column_stack((self.coef_, self.intercept_)).ravel()))
 
     @classmethod
     def _from_bundle(cls, head: dict[str, Any], bundle: Bundle, oracle: Any) -> Self:
-        model = restored(cls, head, oracle=oracle)
+        model = bundles.restored(cls, head, oracle=oracle)
         outputs, features = model.n_outputs_, model.n_features_in_
-        table = unpack_weights(bundle.arrays, outputs * (features + 1)).astype(np.float64).reshape(outputs, -1)
+        table = bundles.unpack_weights(bundle.arrays, outputs * (features + 1)).astype(np.float64).reshape(outputs, -1)
         model.coef_, model.intercept_ = table[:, :-1].copy(), table[:, -1].copy()
         return model
 

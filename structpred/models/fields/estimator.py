@@ -137,13 +137,6 @@ class FieldEstimator(StructuredEstimator, Generic[Outputs, Tables]):
         return float(self._field.agreement(truth, self._field.outputs(data, self.coef_)))
 
 
-def checked_bias(bias: Any) -> float:
-    """The bias as a float; ParameterError unless it is a finite number >= 0."""
-    if isinstance(bias, bool) or not isinstance(bias, int | float | np.number) or not (np.isfinite(bias) and bias >= 0):
-        raise ParameterError(f"bias must be a number >= 0, the value of a constant feature, got {bias!r}")
-    return float(bias)
-
-
 class FieldPlan(NamedTuple):
     """All shards: the field, and the oracle of training."""
 

@@ -11,12 +11,13 @@ from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.weights import Vector
 from structpred.errors import DataError, ParameterError
 from structpred.features.graphs import GraphFeatures
-from structpred.models.explanations import Contribution, Explanation, Shown, checked_top, contrast, part_features, wants_runner_up
+from structpred.models.explanations import Contribution, Explanation, Shown, contrast, given_as, part_features, wants_runner_up
 from structpred.models.fields.estimator import Field, FieldEstimator
 from structpred.models.fields.label_field import LabelField
 from structpred.models.fields.label_graphs import FieldNames
 from structpred.models.fields.label_scores import best_without
 from structpred.oracles.mrf import graph_of
+from structpred.runtime.settings import checked_whole, is_whole
 from structpred.task.inference import Inference
 from structpred.text.tables import columns, cut
 
@@ -31,7 +32,7 @@ def explain_field(model: FieldEstimator[Any, Any], x: Any, labels: Any, node: in
     inference = field.decoding(data)
     chosen = inference.decode(model.coef_)[0] if labels is None else _as_given(field, labels, data, "labels")
     n = len(chosen)
-    if node is not None and (isinstance(node, bool) or not isinstance(node, int | np.integer) or not 0 <= node < n):
+    if node is not None and (not is_whole(node) or not 0 <= node < n):
         raise ParameterError(f"node: expected a number from 0 to {n - 1}, got {node!r}")
     other = None
     if (node is not None and against is None) or wants_runner_up(against, "another output"):
@@ -48,10 +49,8 @@ def explain_field(model: FieldEstimator[Any, Any], x: Any, labels: Any, node: in
 
 
 def _as_given(field: Field, labels: Any, data: Any, name: str) -> Codes:
-    try:
+    with given_as(name):
         return field.given(labels, data)
-    except DataError as error:
-        raise DataError(f"{name}: {str(error).removeprefix('sample 0: ')}") from None
 
 
 def _runner_up(inference: Inference, w: Vector, chosen: Codes, nodes: Iterable[int]) -> Codes:
@@ -120,7 +119,7 @@ class LabelInspection(Shown):
 
 def inspect_labels(model: FieldEstimator[Any, Any], top: int = 20, label: str | None = None) -> LabelInspection:
     """The `top` strongest features of each label, on less off, and all pairs. Raises ParameterError for an unknown label."""
-    checked_top(top)
+    checked_whole(top, "top")
     model._check_fitted()
     field = model._field
     assert isinstance(field, LabelField)

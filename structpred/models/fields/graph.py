@@ -14,13 +14,14 @@ from structpred.models.bundles import CLASSES, COMMON, restore_weights, restored
 from structpred.models.chain.sharding import checked_token_weights, encoder_of_shards
 from structpred.models.chain.targets import LabelEncoder, PartialLabels, about_labels, partial_labels
 from structpred.models.explanations import Explanation, WeightInspection, top_weights
-from structpred.models.fields.estimator import BIAS, ORACLE, FieldEstimator, FieldPlan, FieldSharding, checked_bias, field_task
+from structpred.models.fields.estimator import BIAS, ORACLE, FieldEstimator, FieldPlan, FieldSharding, field_task
 from structpred.models.fields.explain import explain_field
 from structpred.models.fields.graph_field import GraphField, GraphTable, NodeLabels, as_graphs, as_node_labels
 from structpred.models.fields.kernel_columns import KERNEL, agreed, measured
 from structpred.models.fields.label_graphs import GraphSizes, graph_oracle
 from structpred.models.partial import warn_of_minus_one
 from structpred.models.settings import checked_oracle
+from structpred.runtime.settings import checked_nonnegative
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Field, Flag, Record, Text, Whole, maybe
 from structpred.task.task import Task
@@ -180,14 +181,9 @@ class GraphLabeler(FieldEstimator[NodeLabels, list[Floats]]):
     })  # fmt: skip
 
     def fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        sample_weight: npt.ArrayLike | None = None,
-        node_weight: Sequence[npt.ArrayLike] | None = None,
+        self, X: Any, y: Any, *, sample_weight: npt.ArrayLike | None = None, node_weight: Sequence[npt.ArrayLike] | None = None,
         dev: tuple[Any, Any] | None = None,
-    ) -> Self:
+    ) -> Self:  # fmt: skip
         """Train. node_weight: what a wrong label of each node costs, for each graph an array. dev: held-out (X, y); the weights
         that do best on it are kept.
 
@@ -219,7 +215,7 @@ class GraphLabeler(FieldEstimator[NodeLabels, list[Floats]]):
         if self.directed is not None and not isinstance(self.directed, bool | np.bool_):
             raise ParameterError(f"directed: expected True, False or None, got {self.directed!r}")
         return GraphField(
-            encoder, n_features, n_edge_features, checked_bias(self.bias),
+            encoder, n_features, n_edge_features, checked_nonnegative(self.bias, "bias"),
             directed if self.directed is None else bool(self.directed),
             None if self.oracle is None else checked_oracle(self.oracle), self.node_features, self.edge_features,
             self.missing,

@@ -16,8 +16,10 @@ from structpred.features.rows import FeatureRows, stack_rows
 from structpred.models.bundles import OBJECT, plain_setting
 from structpred.models.chain.inputs import NumericInput
 from structpred.models.fields.feature_scale import SCALES, FeatureScale, Spread
-from structpred.models.kernels.functions import Kernel, Precomputed, is_number, resolve_kernel, restored, saved
+from structpred.models.kernels.functions import Kernel, Precomputed, resolve_kernel, restored, saved
+from structpred.models.kernels.gram import solved
 from structpred.models.kernels.inputs import KernelInput, canonical
+from structpred.runtime.settings import is_number
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Field, Number, OneOf, Raw, Spec, maybe
 
@@ -99,12 +101,10 @@ class RowColumns:
         """The same scores as a sum over support rows: a field whose features are kernel values with them, and its weights."""
         if self.columns is None:
             return self, w
-        from scipy.linalg import solve_triangular
-
         columns, names, k, width = copy(self.columns), self.part_names(), self.n_columns, self.n_columns + (self.bias != 0)
         size = len(names.nodes or [""]), width, len(names.states)
         table = w[: math.prod(size)].astype(np.float64).reshape(size)
-        table[:, :k] = [solve_triangular(columns.triangle, own, lower=True, trans="T") for own in table[:, :k]]
+        table[:, :k] = [solved(columns.triangle, own, transposed=True) for own in table[:, :k]]
         columns._triangle = np.eye(k)
         return replace(self, columns=columns), np.concatenate((table.ravel(), w[table.size :]))
 

@@ -14,7 +14,7 @@ from structpred.errors import DataError, ParameterError
 from structpred.io.multilabel.data import MultiLabelData
 from structpred.models.bundles import COMMON, restore_weights, restored
 from structpred.models.explanations import Explanation
-from structpred.models.fields.estimator import BIAS, ORACLE, FieldEstimator, HierarchySharding, LabelSharding, checked_bias
+from structpred.models.fields.estimator import BIAS, ORACLE, FieldEstimator, HierarchySharding, LabelSharding
 from structpred.models.fields.explain import LabelInspection, explain_field, inspect_labels
 from structpred.models.fields.kernel_columns import KERNEL
 from structpred.models.fields.label_field import LabelField
@@ -23,6 +23,7 @@ from structpred.models.fields.rules import RULES
 from structpred.models.fields.thresholds import lower_scores
 from structpred.models.settings import checked_oracle
 from structpred.oracles.mrf import graph_shape
+from structpred.runtime.settings import checked_nonnegative
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import AnyOf, Array, Field, Flag, ListOf, OneOf, Record, Spec, Text, Whole, array_of, maybe
 
@@ -211,7 +212,7 @@ class MultiLabelMRF(LabelSets, FieldEstimator[Integers, Floats]):
 
     def _field_of(self, n_features: int, names: list[str], edges: Integers) -> LabelField:
         oracle = label_oracle(len(names), edges) if self.oracle is None else checked_oracle(self.oracle)
-        return LabelField(n_features, names, edges, checked_bias(self.bias), oracle)
+        return LabelField(n_features, names, edges, checked_nonnegative(self.bias, "bias"), oracle)
 
     def _contents(self) -> Bundle:
         found = super()._contents()
@@ -303,7 +304,7 @@ class HierarchicalMultiLabel(LabelSets, FieldEstimator[Integers, Floats]):
 
     def _field_of(self, hierarchy: LabelHierarchy, label_weights: Any, n_features: int, needed: str | None) -> LabelField:
         """The field along a hierarchy: (parent off, child on) is forbidden on every edge. label_weights: of wrong labels."""
-        n, costs, bias = hierarchy.n, label_costs(label_weights, hierarchy), checked_bias(self.bias)
+        n, costs, bias = hierarchy.n, label_costs(label_weights, hierarchy), checked_nonnegative(self.bias, "bias")
         edges = np.array(graph_shape(n, 2, hierarchy.edges)[2:], dtype=np.int64).reshape(-1, 2)
         fixed = np.zeros(2 * n + 4 * len(edges))
         parent_first = hierarchy.edges[:, 0] < hierarchy.edges[:, 1]

@@ -103,12 +103,9 @@ class Kernelised(Labeler):
 
     @classmethod
     def load(
-        cls,
-        path: str | os.PathLike[str],
-        oracle: Oracle | None = None,
-        *,
+        cls, path: str | os.PathLike[str], oracle: Oracle | None = None, *,
         kernel: Callable[[Any, Any], npt.ArrayLike] | Sequence[Callable[[Any, Any], npt.ArrayLike]] | None = None,
-    ) -> Self:
+    ) -> Self:  # fmt: skip
         """Read a model file. kernel: the function that the model was trained with, if it is your own: a file only names it; a
         list, where several kernels are.
         """

@@ -20,19 +20,9 @@ from structpred.features.positions import PositionSequences
 from structpred.features.sequences import n_chain_weights, weight_table
 from structpred.models.bundles import OBJECT
 from structpred.models.chain.inputs import INPUT, Input, NumericInput
+from structpred.models.kernels import inputs
 from structpred.models.kernels.functions import Kernel, Mean, Precomputed, names_of, restored_complete, saved
-from structpred.models.kernels.gram import EXACT, check_room, checked_gram, distinct_rows, factorise, gram_of, stacked
-from structpred.models.kernels.inputs import (
-    Support,
-    SupportInput,
-    beside_inner,
-    canonical,
-    dense_sequences,
-    read_inner,
-    read_rows,
-    saved_rows,
-    where,
-)
+from structpred.models.kernels.gram import EXACT, check_room, checked_gram, distinct_rows, factorise, gram_of, solved, stacked
 from structpred.runtime.memory import check_fits
 from structpred.runtime.ranges import ends_of
 from structpred.storage.bundles import Bundle, under
@@ -49,7 +39,7 @@ _ENDS = Array(("int64",), ("n_ends",), below=2**40)
 _MEMBERS = Array(("int64",), (None,), below="n_rows")
 
 
-class KernelExpansion(SupportInput):
+class KernelExpansion(inputs.SupportInput):
     """An input whose features are k(x, s) for the support positions s of each kernel.
 
     n_components: the number of landmarks; None: kernel form. seed: of the choice of landmarks.
@@ -70,7 +60,7 @@ class KernelExpansion(SupportInput):
         if self.given:
             return self._read_grams(sequences)
         data = self.inner.fit_transform(sequences)
-        rows = canonical(data)
+        rows = inputs.canonical(data)
         self.kernels = [kernel.fitted(rows) for kernel in self.kernels]
         if self.n_components is not None:
             return self._land(rows, data.offsets)
@@ -90,12 +80,12 @@ class KernelExpansion(SupportInput):
         from scipy import sparse
 
         n = int(offsets[-1])
-        at, members = where(offsets, np.arange(n)), [np.arange(n)] * len(self.kernels)
+        at, members = inputs.where(offsets, np.arange(n)), [np.arange(n)] * len(self.kernels)
         if self.mixed:
             d = rows.shape[1]
             at = np.vstack((at, np.column_stack((np.full(d, -1), np.arange(d)))))
             rows, members[-1] = sparse.vstack((rows, sparse.eye_array(d)), format="csr"), n + np.arange(d)
-        self.kept = Support(at, rows, np.concatenate(members), ends_of(np.array([len(own) for own in members])))
+        self.kept = inputs.Support(at, rows, np.concatenate(members), ends_of(np.array([len(own) for own in members])))
 
     def _read_grams(self, sequences: Any) -> PositionSequences:
         grams = []
@@ -144,8 +134,8 @@ class KernelExpansion(SupportInput):
             members.append(pivots)
             blocks.append(_coordinates(kernel, rows, rows[chosen[pivots]], self._triangles[-1]))
         ends = ends_of(np.array([len(own) for own in members]))
-        self.kept = Support(where(offsets, chosen), rows[chosen], np.concatenate(members), ends)
-        found = dense_sequences(np.hstack(blocks), offsets)
+        self.kept = inputs.Support(inputs.where(offsets, chosen), rows[chosen], np.concatenate(members), ends)
+        found = inputs.dense_sequences(np.hstack(blocks), offsets)
         return PackedSequences(found.indptr, found.indices, found.values, offsets, found.n_features, ends, tuple(self.names))
 
     def settled(self, w: Vector, n_labels: int) -> tuple["KernelExpansion", Vector]:
@@ -163,7 +153,7 @@ class KernelExpansion(SupportInput):
         kept, numbers = np.unique(np.concatenate(members), return_inverse=True)
         new = KernelExpansion(self.inner, self.kernels, self.n_components, self.seed)
         ends = ends_of(np.array([len(own) for own in members]))
-        new.kept, new._n_columns = Support(self.kept.at[kept], self.kept.rows[kept], numbers, ends), self._n_columns
+        new.kept, new._n_columns = inputs.Support(self.kept.at[kept], self.kept.rows[kept], numbers, ends), self._n_columns
         table = np.zeros((int(ends[-1]) + 2 + n_labels, padded(n_labels)), np.float64 if self.n_components else w.dtype)
         table[: ends[-1], :n_labels] = np.concatenate([own[some] for own, some in zip(duals, used, strict=True)])
         table[ends[-1] :, :n_labels] = others
@@ -175,15 +165,10 @@ class KernelExpansion(SupportInput):
 
     def _duals_of_landmarks(self, w: Vector, n_labels: int) -> list[AnyArray]:
         """A = L^-T W."""
-        from scipy.linalg import solve_triangular
-
         check_length(w, n_chain_weights(self.n_features, n_labels))
         table, ends = weight_table(w, n_labels).astype(np.float64), self.kept.ends
         parts = (table[ends[k] : ends[k + 1]] for k in range(len(self.kernels)))
-        return [
-            solve_triangular(triangle, own, lower=True, trans="T", check_finite=False) if len(own) else own
-            for triangle, own in zip(self._triangles, parts, strict=True)
-        ]
+        return [solved(triangle, own, transposed=True) for triangle, own in zip(self._triangles, parts, strict=True)]
 
     def _space(self, n_labels: int) -> FunctionSpace:
         sizes, width = np.diff(self.kept.ends).tolist(), padded(n_labels) if self.mixed else n_labels
@@ -203,12 +188,12 @@ class KernelExpansion(SupportInput):
         values = np.empty((n, self.n_features), np.float32)
         for own, support, similar in self._similarities(rows, offsets):
             values[own, support] = similar
-        return dense_sequences(values, offsets)
+        return inputs.dense_sequences(values, offsets)
 
     def positions(self, sequences: Any) -> PackedSequences:
         """The sequences without any features."""
         _, offsets = self._rows(sequences)
-        return dense_sequences(np.empty((int(offsets[-1]), 0), np.float32), offsets)
+        return inputs.dense_sequences(np.empty((int(offsets[-1]), 0), np.float32), offsets)
 
     def dual_coefficients(self, w: Vector, n_labels: int) -> Floats:
         """(n_features, labels): position x adds k(x, s) times row s to the scores of its labels."""
@@ -239,8 +224,8 @@ class KernelExpansion(SupportInput):
         if self.given:
             own["columns"] = s.rows.astype(np.int64)
         else:
-            own |= saved_rows(s.rows)
-        return beside_inner(self.inner, {"means": means}, own)
+            own |= inputs.saved_rows(s.rows)
+        return inputs.beside_inner(self.inner, {"means": means}, own)
 
     @classmethod
     def from_bundle(cls, part: Bundle) -> "KernelExpansion":
@@ -251,7 +236,7 @@ class KernelExpansion(SupportInput):
             if len({isinstance(one, Precomputed) for mean in kernels for one in mean}) > 1:
                 raise ValueError("kernels that are given beside others")
             listed = [mean[0] if len(mean) == 1 else Mean(mean) for mean in kernels]
-            self = cls(read_inner(head["inner"], part), listed)
+            self = cls(inputs.read_inner(head["inner"], part), listed)
             arrays, d = under("support.", part.arrays), self.inner.n_features or 0
             at = array_of(arrays, "at", _AT)
             features = at[at[:, 0] < 0]
@@ -265,8 +250,8 @@ class KernelExpansion(SupportInput):
                 rows: Any = array_of(arrays, "columns", Array(("int64",), (len(at),), below=d))
                 self._n_columns = d
             else:
-                rows = read_rows(arrays, len(at), d)
-            self.kept = Support(at, rows, members, ends)
+                rows = inputs.read_rows(arrays, len(at), d)
+            self.kept = inputs.Support(at, rows, members, ends)
             return self
 
 
@@ -278,11 +263,9 @@ def _packed(rows: Any, normalised: bool, offsets: Integers) -> PackedSequences:
 
 def _coordinates(kernel: Kernel, rows: Any, landmarks: Any, triangle: Floats) -> Floats32:
     """L^-1 k(landmarks, x) of all positions x."""
-    from scipy.linalg import solve_triangular
-
     out = np.empty((rows.shape[0], len(triangle)), np.float32)
     step = max(1, _BLOCK // max(len(triangle), 1))
     for a in range(0, len(out) if len(triangle) else 0, step):
         similar = kernel(rows[a : a + step], landmarks)
-        out[a : a + step] = solve_triangular(triangle, similar.T, lower=True, check_finite=False).T
+        out[a : a + step] = solved(triangle, similar.T).T
     return out

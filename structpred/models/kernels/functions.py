@@ -13,7 +13,7 @@ from structpred.core.types import ArrayLike, Floats
 from structpred.errors import DataError, ParameterError
 from structpred.models.settings import settings_of
 from structpred.runtime.discovery import public_subclasses
-from structpred.runtime.settings import checked_whole
+from structpred.runtime.settings import checked_nonnegative, checked_positive, checked_whole, is_number
 from structpred.text.suggestions import named
 
 #: a SciPy sparse matrix of float64 in CSR format, a row for each position
@@ -96,9 +96,9 @@ class Polynomial(ProductKernel):
 
     def __post_init__(self) -> None:
         checked_whole(self.degree, "Polynomial: degree")
-        known = self.gamma is None or (is_number(self.gamma) and self.gamma > 0)
-        if not (known and is_number(self.constant) and self.constant >= 0):
-            raise ParameterError(f"Polynomial: expected gamma > 0 and constant >= 0, got {self.gamma!r} and {self.constant!r}")
+        checked_nonnegative(self.constant, "Polynomial: constant")
+        if self.gamma is not None:
+            checked_positive(self.gamma, "Polynomial: gamma")
 
     def of_products(self, inner: Floats, a: Floats, b: Floats) -> Floats:
         """(gamma <x, x'> + constant)^degree."""
@@ -123,8 +123,8 @@ class RBF(ProductKernel):
     gamma: float | None = None
 
     def __post_init__(self) -> None:
-        if self.gamma is not None and not (is_number(self.gamma) and self.gamma > 0):
-            raise ParameterError(f"RBF: gamma must be a number > 0, or None, got {self.gamma!r}")
+        if self.gamma is not None:
+            checked_positive(self.gamma, "RBF: gamma")
 
     def of_products(self, inner: Floats, a: Floats, b: Floats) -> Floats:
         """exp(-gamma (|x|^2 + |x'|^2 - 2 <x, x'>))."""
@@ -151,8 +151,8 @@ class B1Spline(ProductKernel):
     def __post_init__(self) -> None:
         if not (is_number(self.share) and 0 < self.share <= 1):
             raise ParameterError(f"B1Spline: share must be a number in (0, 1], got {self.share!r}")
-        if self.width is not None and not (is_number(self.width) and self.width > 0):
-            raise ParameterError(f"B1Spline: width must be a number > 0, or None, got {self.width!r}")
+        if self.width is not None:
+            checked_positive(self.width, "B1Spline: width")
 
     def fitted(self, rows: Rows) -> Self:
         """With a number for the width, from the distances between at most a thousand positions and all others."""
@@ -304,11 +304,6 @@ def _squares(rows: Rows) -> Floats:
     return np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).ravel()
 
 
-def is_number(value: Any) -> bool:
-    """Whether it is a finite number."""
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool) and bool(np.isfinite(value))
-
-
 class Mean(Kernel):
     """The mean of some kernels, each with the same weight."""
 
@@ -353,7 +348,7 @@ def _one(entry: Any) -> Kernel:
         "features": lambda: Linear(normalised=True, explicit=True),
         "quadratic": lambda: Polynomial(2, normalised=True),
         "polynomial": lambda degree=2: Polynomial(degree, normalised=True),
-        "rbf": lambda *variance: RBF(*(_gamma(x) for x in variance)),
+        "rbf": lambda *variance: RBF(*(0.5 / checked_positive(x, "kernels: sigma^2 of 'rbf'") for x in variance)),
         "b1spline": B1Spline,
     }
     if name not in makers:
@@ -363,12 +358,6 @@ def _one(entry: Any) -> Kernel:
     except TypeError:
         raise ParameterError(f"kernels: {name!r} has no such parameter, got {entry!r}") from None
     return kernel
-
-
-def _gamma(variance: Any) -> float:
-    if not (is_number(variance) and variance > 0):
-        raise ParameterError(f"kernels: expected ('rbf', sigma^2) with a number > 0, got {variance!r}")
-    return 1.0 / (2.0 * float(variance))
 
 
 def names_of(found: Sequence[Kernel]) -> list[str]:

@@ -47,6 +47,15 @@ class Factor(NamedTuple):
         return self._replace(pivots=self.pivots[: enough if n_components < 1 else int(n_components)])
 
 
+def solved(triangle: Floats, right: Floats, transposed: bool = False) -> Floats:
+    """L^-1 B of a lower triangle L; transposed: L^-T B."""
+    from scipy.linalg import solve_triangular
+
+    if not len(right):
+        return right
+    return np.asarray(solve_triangular(triangle, right, lower=True, trans="T" if transposed else "N", check_finite=False))
+
+
 def distinct_rows(rows: Any) -> tuple[Integers, Integers]:
     """(first, number) of a canonical CSR matrix: the first of each set of equal rows, and for each row the number of its set.
 
@@ -234,9 +243,7 @@ def stacked(sequences: Sequence[Sequence[Any]], k: int, n_columns: int | None) -
             raise DataError(f"sample {i}, kernel {k}: expected an array of kernel values (positions, training positions)")
         n_columns = part.shape[1] if n_columns is None else n_columns
         if part.shape[1] != n_columns:
-            raise DataError(
-                f"sample {i}, kernel {k}: expected a column for each training position, {n_columns}, got {part.shape[1]}"
-            )
+            raise DataError(f"sample {i}, kernel {k}: expected a column per training position, {n_columns}, got {part.shape[1]}")
         parts.append(part)
         lengths.append(part.shape[0])
     if any(sparse.issparse(part) for part in parts):

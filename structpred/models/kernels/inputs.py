@@ -14,7 +14,7 @@ from structpred.features.sequences import n_chain_weights, weight_table
 from structpred.models.bundles import OBJECT
 from structpred.models.chain.inputs import INPUT, INPUTS, Input
 from structpred.models.kernels.functions import Kernel, Precomputed, name_of, restored_complete, saved
-from structpred.models.kernels.gram import EXACT, ROUNDED, check_factor_fits, distinct_rows, factorise
+from structpred.models.kernels.gram import EXACT, ROUNDED, check_factor_fits, distinct_rows, factorise, solved
 from structpred.runtime.memory import check_fits
 from structpred.runtime.ranges import ends_of
 from structpred.storage.bundles import Bundle, under
@@ -173,29 +173,23 @@ class KernelInput(SupportInput):
             try:
                 self._triangle = cholesky(gram.T, lower=True, overwrite_a=own, check_finite=False)
             except np.linalg.LinAlgError:
-                raise DataError(
-                    "the support positions of this model are no support of its kernel; was its file altered?"
-                ) from None
+                raise DataError("the support of this model is no support of its kernel; was its file altered?") from None
         return self._triangle
 
     def transform(self, sequences: Any) -> PackedSequences:
         """The coordinates of all positions: what training sees. `scored` needs far less time and memory for a fitted model."""
-        from scipy.linalg import solve_triangular
-
         rows, offsets = self._rows(sequences)
         n, r = int(offsets[-1]), self.n_features
         check_fits(8 * n * r, f"{r:,} coordinates of {n:,} positions")
         values = np.empty((n, r), np.float32)
         for own, _, similar in self._similarities(rows, offsets):
-            values[own] = solve_triangular(self.triangle, similar.T, lower=True, check_finite=False).T
+            values[own] = solved(self.triangle, similar.T).T
         return dense_sequences(values, offsets)
 
     def dual_coefficients(self, w: Vector, n_labels: int) -> Floats:
         """A, (support, labels), float64: position x adds k(x, support) A to the scores of its labels. A = L^-T W."""
-        from scipy.linalg import solve_triangular
-
         own = weight_table(w, n_labels)[: self.n_features].astype(np.float64)
-        return np.asarray(solve_triangular(self.triangle, own, lower=True, trans="T", check_finite=False)) if len(own) else own
+        return solved(self.triangle, own, transposed=True)
 
     def feature_names(self) -> list[str]:
         """Coordinate j is what k(., support position j) adds to the space that the ones before it span."""

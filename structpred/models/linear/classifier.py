@@ -28,6 +28,7 @@ from structpred.objectives.scalar.classes import Softmax
 from structpred.objectives.scalar.margins import Logistic
 from structpred.oracles.multiclass import MulticlassOracle
 from structpred.rows.linear_task import LinearTask
+from structpred.runtime.settings import checked_positive
 from structpred.storage.schema import Field, Flag, ListOf, OneOf, Record, Text, maybe
 from structpred.task.steps import TaskLike
 from structpred.task.task import Task
@@ -141,7 +142,7 @@ class LinearClassifier(OfClasses, LinearEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, dev: tuple[Any, Any] | None = None) -> Self:
         """Train. y: (n,) classes, or (n, k) of 0 and 1, k >= 2. dev: held-out (X, y); the weights best on it are kept."""
-        constant = self._checked_scaling() if self.fit_intercept else 0.0
+        constant = checked_positive(self.intercept_scaling, "intercept_scaling") if self.fit_intercept else 0.0
         rows, y = self._read(X, y)
         multi_label, classes, codes = _read_targets(y)
         n_outputs = len(classes) if multi_label or len(classes) > 2 else 1
@@ -292,7 +293,7 @@ class LinearOrdinal(OfClasses, LinearEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train. y: (n,) classes that can be sorted; their order is the scale."""
-        scaling = self._checked_scaling()
+        scaling = checked_positive(self.intercept_scaling, "intercept_scaling")
         self._refuse_loss()
         rows, y = self._read(X, y)
         _, classes, codes = _read_targets(y)

@@ -93,12 +93,6 @@ class LinearEstimator(StructuredEstimator):
         with refusals(ParameterError):
             return np.array(_check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True))
 
-    def _checked_scaling(self) -> float:
-        scaling: Any = self.intercept_scaling
-        if isinstance(scaling, bool) or not isinstance(scaling, int | float | np.number) or not 0.0 < scaling <= LARGEST:
-            raise ParameterError(f"intercept_scaling must be a positive number, the constant feature's value, got {scaling!r}")
-        return float(scaling)
-
     def _results(
         self, makers: Sequence[Callable[[], TaskLike]], dev: Any = None, *, outputs: Sequence[Any] = (),
         offsets: Sequence[str] | None = None,

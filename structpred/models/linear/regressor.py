@@ -13,6 +13,7 @@ from structpred.models.settings import resolve_trainer
 from structpred.objectives.names import scalar_losses
 from structpred.rows.linear_task import RegressionTask
 from structpred.rows.scalar_loss import ScalarLoss
+from structpred.runtime.settings import checked_positive
 from structpred.text.suggestions import named
 from structpred.trainers.problem import Surrogate, Trainer
 
@@ -66,7 +67,7 @@ class LinearRegressor(RegressorMixin, LinearEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train. y: (n,) numbers."""
-        constant = self._checked_scaling() if self.fit_intercept else 0.0
+        constant = checked_positive(self.intercept_scaling, "intercept_scaling") if self.fit_intercept else 0.0
         if self.surrogate is not None:
             raise ParameterError(f"surrogate: a regressor's is its loss, got {self.surrogate!r}; set loss")
         rows, y = self._read(X, y, y_numeric=True)

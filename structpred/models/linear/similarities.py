@@ -9,13 +9,13 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from structpred.core.types import AnyArray, Floats, Floats32, Integers
-from structpred.errors import DataError, ParameterError
+from structpred.errors import DataError
 from structpred.models.base import seed_of
 from structpred.models.kernels.functions import Kernel, Precomputed, name_of, resolve_kernel
 from structpred.models.linear.classifier import _read_targets
 from structpred.models.sklearn_bridge import NotFittedError, refusals
 from structpred.runtime.memory import check_fits
-from structpred.runtime.settings import checked_whole
+from structpred.runtime.settings import checked_positive, checked_whole
 
 #: entries that are held at once besides the result
 _BLOCK = 1 << 22
@@ -88,9 +88,7 @@ class SimilarityFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         with refusals():
             rows, targets = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=True)
         if targets.ndim == 2 and targets.shape[1] > 1:
-            raise DataError(
-                "y: expected one class per sample, got a table; sklearn.multiclass.OneVsRestClassifier asks for each column"
-            )
+            raise DataError("y: expected one class per sample, got a table; OneVsRestClassifier asks for each column")
         if isinstance(kernel, Precomputed) and rows.shape[0] != rows.shape[1]:
             raise DataError(f"X: expected precomputed similarities of {rows.shape[0]} samples among each other, a square matrix, "
                             f"got shape {rows.shape}")  # fmt: skip
@@ -111,9 +109,7 @@ class SimilarityFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         found = self.kernel_(sparse.csr_matrix(rows), self._samples)
         if not np.isfinite(found).all():
             i, j = np.argwhere(~np.isfinite(found))[0]
-            raise DataError(
-                f"kernel {name_of(self.kernel)}: the similarity of sample {i} to training sample {j} is {found[i, j]}"
-            )
+            raise DataError(f"kernel {name_of(self.kernel)}: similarity of sample {i} to training sample {j} is {found[i, j]}")
         return sparse.csr_matrix(found) if sparse.issparse(X) else found
 
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
@@ -166,8 +162,8 @@ class RandomFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any = None) -> Self:
         """Draw the directions. X: (n, d); y is not looked at."""
         n, gamma = checked_whole(self.n_components, "n_components"), self.gamma
-        if gamma is not None and not (isinstance(gamma, int | float | np.number) and np.isfinite(gamma) and gamma > 0):
-            raise ParameterError(f"gamma must be a number > 0 or None, got {gamma!r}")
+        if gamma is not None:
+            checked_positive(gamma, "gamma")
         rows = self._rows(X, reset=True)
         variance = float(rows.var())
         self.gamma_ = float(gamma) if gamma is not None else (1.0 / (rows.shape[1] * variance) if variance > 0.0 else 1.0)

@@ -63,26 +63,15 @@ _COUNT = schema.Whole(0, 2**53 - 1)
 _NUMBER = schema.Number()
 _NUMBER_OR_NONE = schema.maybe(_NUMBER)
 #: a row of the history
-_ROW = schema.Record(
-    {
-        "passes": _COUNT,
-        "seconds": _NUMBER,
-        "cpu_seconds": _NUMBER,
-        "oracle_calls": _COUNT,
-        "primal": _NUMBER_OR_NONE,
-        "dual": _NUMBER_OR_NONE,
-        "gap": _NUMBER_OR_NONE,
-        "dev_score": _NUMBER_OR_NONE,
-    }
-)
+_ROW = schema.Record({
+    "passes": _COUNT, "seconds": _NUMBER, "cpu_seconds": _NUMBER, "oracle_calls": _COUNT,
+    "primal": _NUMBER_OR_NONE, "dual": _NUMBER_OR_NONE, "gap": _NUMBER_OR_NONE, "dev_score": _NUMBER_OR_NONE,
+})  # fmt: skip
 _PCG64 = schema.OneOf(("PCG64",))
 _NUMBERS = schema.Record({"state": _Digits(2**128), "inc": _Digits(2**128)})
 _GENERATOR: dict[str, schema.Spec] = {
-    "bit_generator": _PCG64,
-    "state": _NUMBERS,
-    "has_uint32": _Digits(2),
-    "uinteger": _Digits(2**32),
-}
+    "bit_generator": _PCG64, "state": _NUMBERS, "has_uint32": _Digits(2), "uinteger": _Digits(2**32)
+}  # fmt: skip
 _OF_TYPE: dict[Any, schema.Spec] = {int: _COUNT, bool: schema.Flag(), float: _NUMBER, float | None: _NUMBER_OR_NONE}
 _OF_TYPE |= {list[Record]: schema.ListOf(_ROW), str: schema.Text()}
 #: the numbers and texts of a checkpoint

@@ -20,7 +20,7 @@ from structpred.runtime.interrupts import Interrupts
 from structpred.task.partial_task import is_partial
 from structpred.task.task import Task
 from structpred.trainers.loop import TICK, Run, RunSettings
-from structpred.trainers.names import online_trainers, require
+from structpred.trainers.names import require, trainers
 from structpred.trainers.online.updates import updates
 from structpred.trainers.problem import Problem, Surrogate, Trainer, is_convex
 from structpred.trainers.running.bounds import check_finite
@@ -70,9 +70,10 @@ class StreamProblem(Problem):
 def check_online(trainer: Trainer) -> None:
     """Raise ParameterError for trainers whose state belongs to a fixed set of data."""
     if not trainer.online:
+        others = ", ".join(name for name, kind in trainers().items() if kind.online)
         raise ParameterError(
             f"trainer {type(trainer).__name__} keeps a state that belongs to a fixed set of data; "
-            f"for data that come in pieces take one of {', '.join(online_trainers())}"
+            f"for data that come in pieces take one of {others}"
         )
 
 

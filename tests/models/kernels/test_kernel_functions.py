@@ -40,11 +40,11 @@ def test_the_width_is_that_of_the_data() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: RBF(0.0), "gamma must be a number > 0"),
+        (lambda: RBF(0.0), "gamma must be a positive number"),
         (lambda: RBF(float("nan")), "gamma must be"),
         (lambda: B1Spline(0.0), "share must be a number in"),
         (lambda: Polynomial(0), "degree must be a whole number >= 1"),
-        (lambda: Polynomial(2, 1.0, -1.0), "constant >= 0"),
+        (lambda: Polynomial(2, 1.0, -1.0), "constant must be finite and >= 0"),
         (lambda: resolve_kernel("rbff"), "expected one of b1spline, linear, polynomial, precomputed, rbf.*did you mean 'rbf'"),
         (lambda: resolve_kernel(RBF), "an instance such as RBF"),
         (lambda: resolve_kernel(3), "got 3"),

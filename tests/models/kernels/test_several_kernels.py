@@ -249,7 +249,7 @@ def test_what_is_no_kernel_is_refused(kernel: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda x: [x[0][:, :-1], *x[1:]], "sample 1, kernel 0: expected a column for each training position"),
+        (lambda x: [x[0][:, :-1], *x[1:]], "sample 1, kernel 0: expected a column per training position"),
         (lambda x: x[:1], "sample 1: expected a list of 2 arrays of kernel values"),
         (lambda x: [x[0], x[1][:-1]], "sample 1: the kernels have different numbers of positions"),
         (lambda x: [x[0], x[1] * np.inf], "its values must be finite"),

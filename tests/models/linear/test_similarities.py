@@ -83,7 +83,7 @@ def test_the_contract_of_transformers_holds() -> None:
         ("rbf", X, X[:, 0], "continuous"),
         ("precomputed", X, TWO, "square matrix, got shape"),
         (lambda A, B: np.zeros((2, 2)), X, TWO, "expected numbers of shape"),
-        (lambda A, B: by_hand(A, B) * np.nan, X, TWO, "the similarity of sample 0 to training sample 0 is nan"),
+        (lambda A, B: by_hand(A, B) * np.nan, X, TWO, "similarity of sample 0 to training sample 0 is nan"),
     ],
 )
 def test_unusable_input_is_an_error(kernel: Any, rows: Any, y: Any, said: str) -> None:
