@@ -22,7 +22,7 @@ class PaddedOracle:
     def __init__(self, name: str, oracle: Any, places: Any, log_z: Callable[[list[int]], Any] = lambda sizes: None) -> None:
         self._oracle, self._places, self._log_z = oracle, places, log_z
         self.operator = torch.library.custom_op(f"structpred::{name}", self._found, mutates_args=())
-        self.operator.register_fake(lambda x, *_: (x.new_empty(len(x)), torch.empty_like(x), torch.empty_like(x)))
+        self.operator.register_fake(lambda x, *_: (x.new_empty(x.shape[:1]), torch.empty_like(x), torch.empty_like(x)))
         self.operator.register_autograd(self._back, setup_context=_keep)
         # the same for the transforms of torch.func, which know no derivatives of operators (torch 2.13)
         calls: dict[str, Any] = {"forward": lambda *own: self.operator(*own), "setup_context": _keep, "backward": self._back}

@@ -51,10 +51,10 @@ class SemiCRF(nn.Module):
         """Scores as the operator takes them, and which positions are there."""
         given, kept = checked_batch(emissions, mask, True, self._sizes[0])
         longest, order = self._sizes[1], kept.long().argsort(dim=1, descending=True, stable=True)  # those that are there first
-        given = torch.where(kept[:, :, None], given, 0.0).take_along_dim(order[:, :, None], 1)
+        given = torch.where(kept[:, :, None], given, 0.0).gather(1, order[:, :, None].expand_as(given))
         sums = pad(given, (0, 0, 0, longest)).unfold(1, longest, 1)[:, :-1].cumsum(3).transpose(2, 3)
-        rows = sums.take_along_dim(order.argsort(1)[:, :, None, None], 1) + self.length_scores
-        return torch.cat((rows.flatten(1), self.transitions.flatten().expand(len(kept), -1)), 1), kept
+        rows = sums.gather(1, order.argsort(1)[:, :, None, None].expand_as(sums)) + self.length_scores
+        return torch.cat((rows.flatten(1), self.transitions.flatten().expand(kept.shape[0], -1)), 1), kept
 
 
 def _places(there: Any, length: int, sizes: list[int]) -> Any:

@@ -58,7 +58,7 @@ def _log_determinant(scores: Tensor, kept: Tensor, sizes: list[int]) -> Tensor:
     n = kept.shape[1]
     w = scores.double().view(*kept.shape, n + 1) - pad(scores.new_tensor([1e4 * sizes[0]]), (0, n))
     w = torch.where(pad(kept, (1, 0), value=True)[:, None], w, FORBIDDEN)
-    w, total = torch.where(kept[:, :, None], w, pad(w.new_zeros(1), (0, n), value=FORBIDDEN)), w.new_zeros(len(kept))
+    w, total = torch.where(kept[:, :, None], w, pad(w.new_zeros(1), (0, n), value=FORBIDDEN)), w.new_zeros(kept.shape[:1])
     for k in range(n - 1, -1, -1):
         row = w[:, k, : k + 1]
         away = row.logsumexp(1)
