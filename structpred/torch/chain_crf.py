@@ -115,7 +115,7 @@ class ChainCRF(nn.Module):
         kept, labels = self._known(tags, scores, kept)
         (theta, lengths, nodes), gold, m = flattened(scores, table, kept), labels[kept], self.num_tags
         shapes = [(own, m) for own in lengths.tolist()]
-        own = theta.new_ones(m) if weight is None else weight.to(theta)
+        own = theta.new_ones(m) if weight is None else torch.as_tensor(weight).to(theta)
         if own.shape != (m,) or (weight is not None and "costs" not in loss.loss.takes):
             raise ParameterError(f"weight: expected ({m},), a loss with costs; got {(*own.shape,)}, {type(loss.loss).__name__}")
         wrong = (gold[:, None] != torch.arange(m, device=gold.device)) * own[gold, None]

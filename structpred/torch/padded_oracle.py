@@ -15,8 +15,8 @@ class PaddedOracle:
     """(scores (B, p), truth (B, T) or (B, 0), kept (B, T), sizes) -> log p of the truth, or 1 / Z; marginals; its part counts.
 
     kept: which positions there are. sizes: what the oracle depends on. places: (positions, T, sizes) -> the shape, where in a row
-    of scores its parts are, (n, k) those of positions and then others, and what labels 0, 1, ... are called. log_z: sizes -> None
-    for derivatives of marginals by central differences, or (scores, kept, sizes) -> log Z by PyTorch, but for a constant.
+    of scores its parts are, of them how many for each position, in front, and what labels 0, 1, ... are called. log_z: sizes ->
+    None for derivatives of marginals by central differences, or (scores, kept, sizes) -> log Z by PyTorch, but for a constant.
     """
 
     def __init__(self, name: str, oracle: Any, places: Any, log_z: Callable[[list[int]], Any] = lambda sizes: None) -> None:
@@ -48,15 +48,16 @@ class PaddedOracle:
         value, mu, counts = np.zeros(form[0]), np.zeros(form), np.zeros(form)
         for i, there, theta, shape, where, names in self._sentences(scores, kept, sizes):
             labels = given[i, there] if given.shape[1] else given[i]
-            for t in np.flatnonzero(~np.isin(labels, names))[:1]:
+            known = np.searchsorted(names, labels).clip(max=len(names) - 1)
+            for t in np.flatnonzero(names[known] != labels)[:1]:
                 raise DataError(f"sentence {i}, position {there[t]}: {labels[t]} is none of those there, {names[0]}..{names[-1]}")
             try:
                 log_z, mu[i, where] = oracle.marginals(theta.clip(FORBIDDEN), shape)
-                parts = oracle.parts(np.searchsorted(names, labels), shape) if len(labels) else np.arange(0)
+                parts = oracle.parts(known, shape) if len(labels) else known
             except ValueError as error:
                 kind = InfeasibleError if isinstance(error, InfeasibleError) else DataError
                 raise kind(f"sentence {i}: {str(error).removeprefix('sample 0: ')}") from error
-            np.add.at(counts[i], where[parts], 1.0)
+            counts[i] = np.bincount(where[parts], minlength=form[1])
             value[i] = theta[parts].sum() - log_z
         likelihoods, marginals, of_truth = (torch.from_numpy(own).to(scores.device, scores.dtype) for own in (value, mu, counts))
         return likelihoods, marginals, of_truth
@@ -66,11 +67,12 @@ class PaddedOracle:
         numbers = scores.numpy(force=True).astype(np.float64)
         for i, there in enumerate(map(np.flatnonzero, kept.numpy(force=True))):
             if len(there):
-                shape, own, others, names = self._places(there, kept.shape[1], sizes)
-                for t in np.flatnonzero(~(numbers[i, own] < np.inf).all(1))[-1:]:
-                    raise DataError(f"sentence {i}, position {there[t]}: a score is NaN or infinite (only -inf forbids)")
-                where = np.append(own, others)
-                yield i, there, numbers[i, where], shape, where, names
+                shape, where, width, names = self._places(there, kept.shape[1], sizes)
+                theta = numbers[i, where]
+                if not theta.max() < np.inf:
+                    for k in np.flatnonzero(~(theta[: len(there) * width] < np.inf))[-1:] // width:
+                        raise DataError(f"sentence {i}, position {there[k]}: a score is NaN or infinite (only -inf forbids)")
+                yield i, there, theta, shape, where, names
 
     def _back(self, ctx: Any, by_value: Tensor | None, by_mu: Tensor | None, _: Tensor | None) -> Any:
         """Counts less marginals, which autograd knows how to differentiate again; their own pull-back where they were used."""

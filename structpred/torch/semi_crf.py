@@ -58,8 +58,8 @@ class SemiCRF(nn.Module):
 
 
 def _places(there: Any, length: int, sizes: list[int]) -> Any:
-    m, width = sizes[0], sizes[0] * sizes[1]
-    return (len(there), *sizes), there[:, None] * width + np.arange(width), length * width + np.arange(m * m), np.arange(2 * m)
+    shape, m, width = (len(there), *sizes), sizes[0], sizes[0] * sizes[1]
+    return shape, np.append(there[:, None] * width + np.arange(width), length * width + np.arange(m * m)), width, np.arange(2 * m)
 
 
 #: rows of scores: (T, M, m) segments by where they begin, and (m, m) transitions; sizes: m, M

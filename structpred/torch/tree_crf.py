@@ -47,7 +47,7 @@ class TreeCRF(nn.Module):
 
 def _places(there: Any, longest: int, sizes: list[int]) -> Any:
     heads = np.append(0, there + 1)
-    return (len(there),), there[:, None] * (longest + 1) + heads, heads[:0], heads
+    return (len(there),), (there[:, None] * (longest + 1) + heads).ravel(), len(heads), heads
 
 
 def _log_determinant(scores: Tensor, kept: Tensor, sizes: list[int]) -> Tensor:
@@ -60,14 +60,12 @@ def _log_determinant(scores: Tensor, kept: Tensor, sizes: list[int]) -> Tensor:
     w = torch.where(pad(kept, (1, 0), value=True)[:, None], w, FORBIDDEN)
     w, total = torch.where(kept[:, :, None], w, pad(w.new_zeros(1), (0, n), value=FORBIDDEN)), w.new_zeros(kept.shape[:1])
     for k in range(n - 1, -1, -1):
-        row = w[:, k, : k + 1]
-        away = row.logsumexp(1)
-        through = (w[:, :k, k + 1] - away[:, None])[:, :, None] + row[:, None]
+        away = w[:, k, : k + 1].logsumexp(1)
+        through = w[:, :k, k + 1, None] - away[:, None, None] + w[:, k, None, : k + 1]
         w, total = torch.stack((w[:, :k, : k + 1], through)).logsumexp(0), total + away
     return total
 
 
-#: sizes: single root or not, projective or not
 TREES = PaddedOracle(
     "tree", lambda sizes: (ProjectiveOracle if sizes[1] else ArborescenceOracle)(bool(sizes[0])), _places,
     lambda sizes: None if sizes[1] else _log_determinant,

@@ -15,7 +15,7 @@ M, WEIGHT = 3, (0.5, 1.0, 4.0)
 
 @pytest.mark.parametrize("kind", ["Hinge", "SoftMarginCRF"])
 def test_costs_are_those_of_the_true_tags(kind: str) -> None:
-    """The structured hinge and the softmax margin with the weighted costs of a list of all taggings; without, all weights are 1."""
+    """The structured hinge and the softmax margin with the weighted costs of a list of all taggings; without they are 1."""
     torch.manual_seed(0)
     crf, emissions = structpred.torch.ChainCRF(M).double(), torch.randn(3, 4, M, dtype=torch.float64, requires_grad=True)
     tags = torch.tensor([[0, 2, 1, 1], [2, -100, 2, 0], [-100, -100, -100, -100]])
