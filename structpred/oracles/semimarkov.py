@@ -67,10 +67,10 @@ class SemiMarkovOracle(Oracle):
         n = _kernels().segment_parts(given, np.array([0, length]), np.array([shape]), places, out)
         if n >= 0:
             return out[:n]
-        _, sizes, names = as_segments(given).T
+        starts, sizes, names = as_segments(given).T
         if not (names.min() >= 0 and names.max() < n_labels):
             raise ValueError(f"segment labels must lie in [0, {n_labels}), got {names.min()}..{names.max()}")
-        raise ValueError(f"segments have at most {longest} positions, got one of {sizes.max()}")
+        raise ValueError(f"segments have at most {longest} positions, got one of {sizes.max()} at {starts[sizes.argmax()]}")
 
     def parts_batch(self, labels: Labels, ends: Integers, shapes: Sequence[Shape]) -> tuple[Integers, Integers]:
         """The parts of each output, flat, in one compiled call."""
@@ -132,12 +132,12 @@ def as_segments(labels: Labels) -> Integers:
     [[0, 2, 1], [2, 1, 0], [3, 1, 0]]
     """
     if not len(labels) or labels[0] % 2 == 0:
-        raise ValueError("a segmentation starts with a segment's start: an odd number, 2 * label + 1")
+        raise ValueError("position 0: a segmentation starts with a segment's start: an odd number, 2 * label + 1")
     starts = np.flatnonzero(labels % 2)
     sizes = np.append(starts[1:], len(labels)) - starts
     names = labels[starts] // 2
-    if (np.repeat(names, sizes) != labels // 2).any():
-        raise ValueError("a segment continues with its own label: 2 * label + 1, then 2 * label")
+    if (wrong := np.repeat(names, sizes) != labels // 2).any():
+        raise ValueError(f"position {wrong.argmax()}: a segment continues with its own label: 2 * label + 1, then 2 * label")
     return np.array((starts, sizes, names)).T
 
 

@@ -3,7 +3,7 @@
 ``SparseMAP(MyOracle())`` here is an `nn.Module` around ``structpred.layers.SparseMAP(MyOracle())``; losses are `LossModule`,
 layers `LayerModule`. A loss or layer of your own becomes one by ``LossModule(loss)``, ``LayerModule(layer)``. Scores come as (n,
 p), flat with ragged shapes one after the other, or as a nested tensor, in any float type and on any device; the work is done in
-float64 on the CPU. `ChainCRF` and `TreeCRF` take padded batches and masks.
+float64 on the CPU. `ChainCRF`, `SemiCRF` and `TreeCRF` take padded batches and masks.
 
 >>> import torch
 >>> from structpred.oracles.multiclass import MulticlassOracle
@@ -30,9 +30,10 @@ from structpred import layers
 from structpred.torch.chain_crf import ChainCRF
 from structpred.torch.modules import LayerModule, LossModule, module_of
 from structpred.torch.scan import Scan
+from structpred.torch.semi_crf import SemiCRF
 from structpred.torch.tree_crf import TreeCRF
 
-__all__ = ["ChainCRF", "LayerModule", "LossModule", "Scan", "TreeCRF"]
+__all__ = ["ChainCRF", "LayerModule", "LossModule", "Scan", "SemiCRF", "TreeCRF"]
 
 
 def __getattr__(name: str) -> Any:

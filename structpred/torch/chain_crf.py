@@ -106,16 +106,19 @@ class ChainCRF(nn.Module):
         own = iter(zip(Scores.of(oracle, shapes).split(plain(theta.detach().double().flatten())), shapes, strict=True))
         return [[y.tolist() for y in oracle.kbest(*next(own), k)] if n else [[]] for n in kept.sum(1)]
 
-    def loss(self, loss: LossModule, emissions: Any, tags: Any, mask: Tensor | None = None) -> Tensor:
+    def loss(self, loss: LossModule, emissions: Any, tags: Any, mask: Tensor | None = None, weight: Any = None) -> Tensor:
         """Another loss (B,) of the same scores, 0 for empty sentences: ``crf.loss(SparseMAPLoss(ChainOracle()), x, tags)``.
 
-        Losses that take costs, as the hinge does, get 1 for each wrong tag. Tokens with `ignore_index` are left out.
+        Losses with costs get 1 for a wrong tag, or the true one's class ``weight`` (m,). What has `ignore_index` is left out.
         """
         scores, table, kept = self._given(emissions, mask)
         kept, labels = self._known(tags, scores, kept)
         (theta, lengths, nodes), gold, m = flattened(scores, table, kept), labels[kept], self.num_tags
         shapes = [(own, m) for own in lengths.tolist()]
-        wrong = (gold[:, None] != torch.arange(m, device=gold.device)).to(theta.dtype)
+        own = theta.new_ones(m) if weight is None else torch.as_tensor(weight).to(theta)
+        if own.shape != (m,) or (weight is not None and "costs" not in loss.loss.takes):
+            raise ParameterError(f"weight: expected ({m},), a loss with costs; got {(*own.shape,)}, {type(loss.loss).__name__}")
+        wrong = (gold[:, None] != torch.arange(m, device=gold.device)) * own[gold, None]
         costs = torch.zeros_like(theta).masked_scatter(nodes[:, None], wrong).flatten() if "costs" in loss.loss.takes else None
         values = loss(theta.flatten(), shapes=shapes, gold=plain(gold.split(lengths.tolist())), costs=costs)
         return values.new_zeros(len(scores)).masked_scatter(kept.any(1), values)
