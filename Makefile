@@ -83,7 +83,7 @@ docs: $(DOCS_STAMP)  ## the documentation as a site, in site/; no network is nee
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --clean
 	@echo "site/index.html; with search: $(BIN)/python -m http.server -d site"
 
-notebooks: $(STAMP)  ## run the notebooks and keep their outputs, without times (layers.ipynb needs PyTorch)
+notebooks: $(STAMP)  ## run the notebooks and keep their outputs, without times (layers and network_tagger need PyTorch)
 	$(BIN)/python tests/examples/notebooks.py
 
 bench: $(STAMP)  ## the comparison with other programs on CoNLL-2000 (needs the data, see docs/formats.md)

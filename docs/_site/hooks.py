@@ -25,7 +25,7 @@ CHANGES = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 UNSEARCHED = ("changes", "benchmarks.md")
 #: how much pages weigh in the search, 1 unless named: those that say how to do something come before those that list names
 BOOSTS = {
-    "howto/tagging.md": 8.0, "howto/": 4.0, "index.md": 2.0, "tutorial.md": 2.0, "compat.md": 2.0, "notebooks/": 0.5,
+    "howto/tagging.md": 12.0, "howto/": 4.0, "index.md": 2.0, "tutorial.md": 2.0, "compat.md": 2.0, "notebooks/": 0.5,
     "reference/": 0.5,
 }  # fmt: skip
 _LINK = re.compile(r"(\]\()(?!https?:|mailto:|#)([^)#\s]+)")

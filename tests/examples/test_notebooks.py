@@ -20,6 +20,8 @@ from structpred.io import Tree
 from structpred.models import ChainLabeler
 from structpred.report import draw_spans, draw_tree
 
+#: notebooks that need PyTorch
+WITH_TORCH = ("layers.ipynb", "network_tagger.ipynb")
 #: the largest notebook, in bytes
 LARGEST = 150_000
 #: what outputs have no business to know: times, paths, addresses of objects
@@ -80,7 +82,7 @@ def test_notebooks_are_kept_with_outputs(name: str) -> None:
 @pytest.mark.parametrize("name", NOTEBOOKS)
 def test_outputs_are_those_of_a_run(name: str, run: Run) -> None:
     """What is kept is what the notebook shows where there are no data sets (`make notebooks` brings it up to date)."""
-    if name == "layers.ipynb":
+    if name in WITH_TORCH:
         pytest.importorskip("torch", reason="PyTorch is not installed")
     ours = forms(nbformat.read(ROOT / "examples" / name, as_version=4))
     theirs = forms(kept(copy.deepcopy(run(name))))
@@ -148,6 +150,41 @@ def test_layers_leave_the_right_reading_open(run: Run) -> None:
     assert 0.2 < doubtful[0] < 0.5
     assert len(clear) <= len(doubtful) < len(soft)
     assert text.splitlines()[-1] == "True"
+
+
+def scores_of_twins(notebook: Any) -> list[float]:
+    """F1 of softmax, of softmax under the rules, of the CRF, in per cent; and of the transformer."""
+    return [float(score) for score in re.findall(r"F1 (\d+\.\d) %", printed(notebook))]
+
+
+def test_the_kept_crf_is_ahead_of_softmax() -> None:
+    """What the notebook shows without a run: the CRF has the best F1, and each word its tag."""
+    kept_one = nbformat.read(ROOT / "examples" / "network_tagger.ipynb", as_version=4)
+    softmax, ruled, crf, transformer = scores_of_twins(kept_one)
+    assert crf > max(softmax, ruled)
+    assert transformer > 60
+    assert "a tag for each word: True" in printed(kept_one)
+
+
+@pytest.mark.slow
+def test_a_crf_on_a_network_is_ahead_of_softmax(tmp_path: Path, data_dir: Path) -> None:
+    """On CoNLL-2000: the same network gains more than a point by the CRF, less by the rules alone, as the text says; tags of word
+    pieces with holes are found, are those of the words, and those that are exported."""
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    if not (data_dir / "conll2000").is_dir():
+        pytest.skip(f"CoNLL-2000 is not here (looked in {data_dir})")
+    found = executed("network_tagger.ipynb", tmp_path, data_dir)
+    text = printed(found)
+    assert text.startswith("2000 sentences")
+    *twins, transformer = scores_of_twins(found)
+    softmax, ruled, crf = twins
+    assert crf > max(softmax + 1.0, ruled)
+    assert transformer > 70
+    (said,) = [cell.source for cell in found.cells if cell.source.startswith("On these sentences of CoNLL-2000")]
+    assert [float(score) for score in re.findall(r"(\d+\.\d) %", said)] == pytest.approx(twins, abs=0.5)
+    assert [line for line in text.splitlines() if line in ("True", "a tag for each word: True")] == [
+        "a tag for each word: True", "True", "True",
+    ]  # fmt: skip
 
 
 @pytest.mark.slow
