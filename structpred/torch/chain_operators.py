@@ -6,7 +6,10 @@ work in float64 on the CPU, on ``torch.get_num_threads()`` threads, whose number
 of the emissions, in float32, or in float64 where that came in.
 """
 
+import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,19 +20,17 @@ from torch.nn.functional import pad
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.weights import padded
 from structpred.errors import DataError, InfeasibleError
-from structpred.oracles.chain import ChainOracle, best_scratch, sum_scratch
+from structpred.oracles.chain import best_scratch, sum_scratch
 from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits
-from structpred.runtime.ranges import ends_of
-from structpred.runtime.threads import run_ranges, split_evenly
+from structpred.runtime.threads import split_evenly
 
-_kernels = later("structpred.oracles.chains._chain_kernels")
-_sum_kernels = later("structpred.oracles.chains._chain_sum_kernels")
+_kernels = later("structpred.torch._padded_chain_kernels")
 
 #: in place of minus infinity, whose gradients would be NaN
 NEVER = FORBIDDEN
 #: multiplications of a pass that are worth a thread
-WORTH = 500_000
+WORTH = 100_000
 
 
 def flattened(emissions: Tensor, table: Tensor, mask: Tensor) -> tuple[Tensor, Any, Tensor]:
@@ -55,25 +56,36 @@ def check_scores(emissions: Tensor, table: Tensor, mask: Tensor) -> None:
         raise DataError("a score of transitions, first or last tags is NaN or infinite (only -inf forbids)")
 
 
-def check_possible(impossible: Tensor) -> None:
-    """Raise InfeasibleError for the first sentence for which it is true."""
-    for (i,) in impossible.nonzero()[:1].tolist():
+def check_possible(impossible: Any) -> None:
+    """Raise InfeasibleError for the first of these sentences, which have no label sequence."""
+    for i in impossible[:1]:
         raise InfeasibleError(f"sentence {i}: every label sequence uses a forbidden label or transition (-inf)")
 
 
-def _numbers(emissions: Tensor, table: Tensor, mask: Tensor) -> tuple[Any, ...]:
-    """Checked part scores, where those of each sentence begin, lengths and nodes of `flattened`, in NumPy."""
-    given = emissions.detach().cpu().double(), table.detach().cpu().double(), mask.cpu()
-    found, lengths, nodes = flattened(*given)
-    theta = found.numpy()
-    if not theta.max(initial=0.0) < np.inf:
-        check_scores(*given)
-    return theta.ravel(), ends_of((lengths + theta.shape[1]) * theta.shape[1]), lengths, nodes.numpy()
+@lru_cache(maxsize=1)
+def _threads(process: int, n: int) -> ThreadPoolExecutor:
+    """They stay, with their working memory, until another number is asked for; a forked process has its own."""
+    return ThreadPoolExecutor(n)
 
 
-def _on_threads(call: Callable[[int, int], None], lengths: Any, m: int) -> None:
+def _fill(kernel: Any, given: tuple[Tensor, Tensor, Tensor], room: Callable[[], Any], *out: Tensor) -> None:
+    """What the kernel finds, on threads where there is work for them, is written to `out`; room: the working memory of one."""
+    dtype = torch.promote_types(given[0].dtype, torch.float32)
+    scores = (np.ascontiguousarray(own.to(dtype).numpy(force=True)) for own in given[:2])
+    emissions, table, mask, written = *scores, np.ascontiguousarray(given[2].numpy(force=True)), [own.numpy() for own in out]
+    (_, longest, m), lengths = emissions.shape, mask.sum(1)
+
+    def ranged(a: int, b: int) -> list[int]:
+        at = kernel(emissions[a:b], table, mask[a:b], np.empty(longest, np.int64), *room(), *(own[a:b] for own in written))
+        return [a + at] if at >= 0 else []
+
     n_jobs = max(min(torch.get_num_threads(), int(lengths.sum()) * m * padded(m) // WORTH), 1)
-    run_ranges(call, split_evenly(lengths, n_jobs), n_jobs)
+    ranges = split_evenly(lengths, n_jobs) or [(0, 0)]
+    others = [_threads(os.getpid(), n_jobs - 1).submit(ranged, *own) for own in ranges[1:]]
+    wrong = sum((own.result() for own in others), ranged(*ranges[0]))
+    if wrong or not table.max() < np.inf:
+        check_scores(*given)
+        check_possible(sorted(wrong))
 
 
 @torch.library.custom_op("structpred::chain", mutates_args=())
@@ -81,45 +93,20 @@ def chain_sums(emissions: Tensor, table: Tensor, mask: Tensor) -> tuple[Tensor, 
     """log Z (B,), the probabilities of labels (B, T, m), and expected transitions (B, m + 1, m + 1) in the form of the table."""
     n, longest, m = emissions.shape
     check_fits(8 * n * (longest * m + (m + 1) ** 2), f"marginals of {n:,} sentences with {m} labels")
-    theta, offsets, lengths, nodes = _numbers(emissions, table, mask)
-    log_z, mu = np.zeros(len(lengths)), np.zeros(len(theta))
-
-    def ranged(a: int, b: int) -> None:
-        scratch = sum_scratch(m, int(lengths[a:b].max(initial=1))).rows
-        _sum_kernels().marginals_of_batch(theta, offsets[a : b + 1], lengths[a:b], m, *scratch, log_z[a:b], mu)
-
-    _on_threads(ranged, lengths, m)
-    kept, ends, rows = mask.numpy(force=True), ends_of(lengths), mu.reshape(-1, m)[nodes]
-    full, values, tokens, pairs = kept.any(1), np.zeros(n), np.zeros((n, longest, m)), np.zeros((n, m + 1, m + 1))
-    values[full], tokens[kept], pairs[full, :m, :m] = log_z, rows, mu.reshape(-1, m)[~nodes].reshape(-1, m, m)
-    pairs[full, m, :m], pairs[full, :m, m] = rows[ends[:-1]], rows[ends[1:] - 1]
-    check_possible(torch.from_numpy(values == -np.inf))
-    dtype = torch.promote_types(emissions.dtype, torch.float32)
-    log_zs, of_tokens, of_pairs = (torch.from_numpy(own).to(emissions.device, dtype) for own in (values, tokens, pairs))
-    return log_zs, of_tokens, of_pairs
+    found = _zeros(emissions.cpu(), table, mask)
+    _fill(_kernels().sums, (emissions, table, mask), lambda: (sum_scratch(m, longest).rows,), *found)
+    log_z, tokens, pairs = (own.to(emissions.device) for own in found)
+    return log_z, tokens, pairs
 
 
 @torch.library.custom_op("structpred::chain_best", mutates_args=())
 def chain_best(emissions: Tensor, table: Tensor, mask: Tensor, fill: int) -> Tensor:
     """The best label of each position (B, T), `fill` where there is none. Ties go to the first label, at every step."""
-    m = emissions.shape[2]
-    theta, offsets, lengths, _ = _numbers(emissions, table, mask)
-    ends = ends_of(lengths)
-    found = np.empty(ends[-1], np.int64)
-
-    def ranged(a: int, b: int) -> None:
-        room = best_scratch(m, int(lengths[a:b].max(initial=1)))
-        _kernels().decode_flat(theta, offsets[a : b + 1], lengths[a:b], m, room, found[ends[a] : ends[b]])
-
-    _on_threads(ranged, lengths, m)
-    if theta.min(initial=0.0) <= 0.5 * NEVER:
-        parts, places = ChainOracle().parts_batch(found, ends, [(own, m) for own in lengths.tolist()])
-        spoilt = np.add.reduceat(theta[parts + np.repeat(offsets[:-1], np.diff(places))], places[:-1]) <= 0.5 * NEVER
-        full = mask.cpu().any(1)
-        check_possible(full.masked_scatter(full, torch.from_numpy(spoilt)))
-    out = np.full(mask.shape, fill)
-    out[mask.numpy(force=True)] = found
-    return torch.from_numpy(out).to(emissions.device)
+    _, longest, m = emissions.shape
+    found = torch.full(mask.shape, fill)
+    room = lambda: (best_scratch(m, longest, longest), np.empty(longest, np.int64))  # noqa: E731
+    _fill(_kernels().decode, (emissions, table, mask), room, found)
+    return found.to(emissions.device)
 
 
 @torch.library.custom_op("structpred::known_labels", mutates_args=())
@@ -169,12 +156,13 @@ def bend(emissions: Tensor, table: Tensor, mask: Tensor, by_tokens: Tensor, by_p
     return torch.func.grad(along, (0, 1))(*(own.to(by_tokens.dtype).clamp(min=NEVER) for own in given))
 
 
-def _sizes(emissions: Tensor, table: Tensor, mask: Tensor) -> tuple[Tensor, ...]:
+def _zeros(emissions: Tensor, table: Tensor, mask: Tensor) -> tuple[Tensor, ...]:
+    """In the form of what `chain_sums` gives."""
     sizes = emissions.shape[:1], emissions.shape, (emissions.shape[0], *table.shape)
-    return tuple(emissions.new_empty(own, dtype=torch.promote_types(emissions.dtype, torch.float32)) for own in sizes)
+    return tuple(emissions.new_zeros(own, dtype=torch.promote_types(emissions.dtype, torch.float32)) for own in sizes)
 
 
-chain_sums.register_fake(_sizes)
+chain_sums.register_fake(_zeros)
 chain_best.register_fake(lambda emissions, table, mask, fill: torch.empty_like(mask, dtype=torch.int64))
 known_labels.register_fake(lambda labels, mask, n_labels: torch.empty_like(labels, dtype=torch.int64))
 chain_sums.register_autograd(_back, setup_context=_keep)

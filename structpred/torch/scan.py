@@ -76,7 +76,7 @@ class Scan:
 
     def _possible(self, values: Tensor) -> Tensor:
         if self._checks():
-            check_possible(values <= 0.5 * NEVER)
+            check_possible((values <= 0.5 * NEVER).nonzero()[:, 0].tolist())
         return values
 
     def _checks(self) -> bool:
