@@ -1,8 +1,8 @@
 # mypy: ignore-errors
 """Compiled sums and decoding over padded batches of label chains, on the passes of `ChainOracle` over one sentence.
 
-emissions, table, mask: as in chain_operators. places, scratch: working memory for the longest sentence. What is found is written
-where there are positions. Returned: the first sentence with a score that is NaN or infinite, or without a label sequence; or -1.
+emissions, table, mask: as in chain_operators. places (2, longest) and scratch, which holds the transitions: working memory.
+Returned is the first sentence with a score that is NaN or infinite, or without a label sequence; -1 where there is none.
 """
 
 import numpy as np
@@ -31,44 +31,49 @@ def gather(scores, table, kept, places, rows):
 
 
 @njit(cache=True, nogil=True, borrows=True)
-def sums(emissions, table, mask, places, scratch, log_zs, tokens, pairs):
-    """log Z, the probabilities of labels, and expected transitions in the form of the table; scratch: the rows of SumScratch."""
+def sums(emissions, table, mask, places, scratch, gold, values, tokens, pairs):
+    """What `chain_sums` gives; scratch: the rows of SumScratch."""
     trans, exp_trans, rows, _, _, _, marg, counts, _ = scratch
     n_labels = emissions.shape[2]
-    for p in range(n_labels):
-        for label in range(n_labels):
-            trans[0, p, label] = table[p, label]
     form = exponentiate(trans, n_labels, exp_trans)
     for i in range(emissions.shape[0]):
-        length = gather(emissions[i], table, mask[i], places, rows)
+        length = gather(emissions[i], table, mask[i], places[0], rows)
         if length == 0:
             continue
-        log_zs[i] = forward_backward(length, n_labels, form, scratch, marg) if length > 0 else -np.inf
-        if log_zs[i] == -np.inf:
+        value = forward_backward(length, n_labels, form, scratch, marg) if length > 0 else -np.inf
+        if value == -np.inf:
             return i
+        for p in range(n_labels):
+            for label in range(n_labels):
+                pairs[i, p, label] = counts[p, label]
+        before = -1
         for k in range(length):
-            total = 0.0  # rounding of a long chain: make each position sum to one
+            t, total = places[0, k], 0.0  # rounding of a long chain: make each position sum to one
             for label in range(n_labels):
                 total += marg[k, label]
             for label in range(n_labels):
-                tokens[i, places[k], label] = marg[k, label] / total
-        for p in range(n_labels):
-            pairs[i, n_labels, p], pairs[i, p, n_labels] = tokens[i, places[0], p], tokens[i, places[length - 1], p]
-            for label in range(n_labels):
-                pairs[i, p, label] = counts[p, label]
+                tokens[i, t, label] = marg[k, label] / total
+            if gold.shape[1] > 0:
+                label = gold[i, t]
+                value -= rows[k, label]
+                tokens[i, t, label] -= 1.0
+                if k > 0:
+                    value -= trans[0, before, label]
+                    pairs[i, before, label] -= 1.0
+                before = label
+        for label in range(n_labels):
+            pairs[i, n_labels, label] = tokens[i, places[0, 0], label]
+            pairs[i, label, n_labels] = tokens[i, places[0, length - 1], label]
+        values[i] = value
     return -1
 
 
 @njit(cache=True, nogil=True, borrows=True)
-def decode(emissions, table, mask, places, scratch, found, out):
-    """The best labels; scratch: of `best_scratch`, with whole sentences in a block; found: labels of one."""
-    trans, rows, _, _ = scratch
-    n_labels = emissions.shape[2]
-    for p in range(n_labels):
-        for label in range(n_labels):
-            trans[p, label] = table[p, label]
+def decode(emissions, table, mask, places, scratch, out):
+    """The best labels; scratch: of `best_scratch`, with whole sentences in a block."""
+    rows, found, n_labels = scratch[1], places[1], emissions.shape[2]
     for i in range(emissions.shape[0]):
-        length = gather(emissions[i], table, mask[i], places, rows)
+        length = gather(emissions[i], table, mask[i], places[0], rows)
         if length == 0:
             continue
         if length > 0:
@@ -78,5 +83,5 @@ def decode(emissions, table, mask, places, scratch, found, out):
             return i
         backward(0, length, n_labels, scratch, found, length)
         for k in range(length):
-            out[i, places[k]] = found[k]
+            out[i, places[0, k]] = found[k]
     return -1

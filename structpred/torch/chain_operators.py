@@ -30,22 +30,17 @@ _kernels = later("structpred.torch._padded_chain_kernels")
 #: in place of minus infinity, whose gradients would be NaN
 NEVER = FORBIDDEN
 #: multiplications of a pass that are worth a thread
-WORTH = 100_000
+WORTH = 200_000
 
 
-def flattened(emissions: Tensor, table: Tensor, mask: Tensor) -> tuple[Tensor, Any, Tensor]:
-    """Part scores as `ChainOracle` has them, in rows of m, of sentences with any; lengths; which rows are positions."""
-    m, kept = emissions.shape[2], mask.numpy(force=True)
-    lengths = kept.sum(1)
-    lengths = lengths[lengths > 0]
-    n, first = len(lengths), np.cumsum(lengths + m) - lengths - m
-    nodes = np.repeat(np.arange(2 * n) % 2 == 0, np.stack((lengths, np.full(n, m)), 1).ravel())
-    index = np.empty(len(nodes), np.int64)
-    index[nodes], index[~nodes] = np.flatnonzero(kept), np.tile(kept.size + np.arange(m), n)
-    places, starts, stops = (torch.from_numpy(own).to(table.device) for own in (index, first, first + lengths - 1))
-    rows = torch.cat((emissions.flatten(0, 1), table[:m, :m])).index_select(0, places)
-    rows = rows.index_add(0, starts, table[m, :m].expand(n, m)).index_add(0, stops, table[:m, m].expand(n, m))
-    return rows.clamp(min=NEVER), lengths, torch.from_numpy(nodes).to(table.device)
+def flattened(emissions: Tensor, table: Tensor, mask: Tensor) -> tuple[Tensor, list[int]]:
+    """Part scores as `ChainOracle` has them, flat, of the sentences that have positions, and how many these have."""
+    m, place = emissions.shape[2], mask.cumsum(1)
+    rows = torch.where((place == 1)[..., None], emissions + table[m, :m], emissions)
+    rows = torch.where((place == place[:, -1:])[..., None], rows + table[:m, m], rows)[mask]
+    lengths = [own for own in mask.sum(1).tolist() if own > 0]
+    parts = zip(rows.split(lengths), table[:m, :m].expand(len(lengths), m, m), strict=True)
+    return torch.cat((rows[:0], *(part for both in parts for part in both))).clamp(min=NEVER).flatten(), lengths
 
 
 def check_scores(emissions: Tensor, table: Tensor, mask: Tensor) -> None:
@@ -68,44 +63,46 @@ def _threads(process: int, n: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(n)
 
 
-def _fill(kernel: Any, given: tuple[Tensor, Tensor, Tensor], room: Callable[[], Any], *out: Tensor) -> None:
-    """What the kernel finds, on threads where there is work for them, is written to `out`; room: the working memory of one."""
-    dtype = torch.promote_types(given[0].dtype, torch.float32)
-    scores = (np.ascontiguousarray(own.to(dtype).numpy(force=True)) for own in given[:2])
-    emissions, table, mask, written = *scores, np.ascontiguousarray(given[2].numpy(force=True)), [own.numpy() for own in out]
-    (_, longest, m), lengths = emissions.shape, mask.sum(1)
+def _fill(kernel: Any, scratch: Callable[[], Any], emissions: Tensor, table: Tensor, mask: Tensor, *more: Tensor) -> None:
+    """Call a kernel, on threads where there is work for them. more: what else it reads and writes, a row for each sentence."""
+    m, dtype = emissions.shape[2], torch.promote_types(emissions.dtype, torch.float32)
+    given = emissions.to(dtype), table.to(dtype), mask, *more
+    scores, moves, kept, *rows = (np.ascontiguousarray(own.numpy(force=True)) for own in given)
 
     def ranged(a: int, b: int) -> list[int]:
-        at = kernel(emissions[a:b], table, mask[a:b], np.empty(longest, np.int64), *room(), *(own[a:b] for own in written))
+        places, room = np.empty((2, kept.shape[1]), np.int64), scratch()
+        room[0][..., :m] = moves[:m, :m]
+        at = kernel(scores[a:b], moves, kept[a:b], places, room, *(own[a:b] for own in rows))
         return [a + at] if at >= 0 else []
 
-    n_jobs = max(min(torch.get_num_threads(), int(lengths.sum()) * m * padded(m) // WORTH), 1)
-    ranges = split_evenly(lengths, n_jobs) or [(0, 0)]
+    n_jobs = max(min(torch.get_num_threads(), int(kept.sum()) * m * padded(m) // WORTH), 1)
+    ranges = split_evenly(kept.sum(1), n_jobs) or [(0, 0)]
     others = [_threads(os.getpid(), n_jobs - 1).submit(ranged, *own) for own in ranges[1:]]
     wrong = sum((own.result() for own in others), ranged(*ranges[0]))
-    if wrong or not table.max() < np.inf:
-        check_scores(*given)
+    if wrong or not moves.max() < np.inf:
+        check_scores(emissions, table, mask)
         check_possible(sorted(wrong))
 
 
 @torch.library.custom_op("structpred::chain", mutates_args=())
-def chain_sums(emissions: Tensor, table: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """log Z (B,), the probabilities of labels (B, T, m), and expected transitions (B, m + 1, m + 1) in the form of the table."""
+def chain_sums(emissions: Tensor, table: Tensor, mask: Tensor, gold: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """log Z (B,), the probabilities of labels (B, T, m), and expected transitions (B, m + 1, m + 1) in the form of the table.
+
+    gold: (B, T), labels whose score and counts are subtracted, which gives a loss and its gradient; (B, 0) for none.
+    """
     n, longest, m = emissions.shape
     check_fits(8 * n * (longest * m + (m + 1) ** 2), f"marginals of {n:,} sentences with {m} labels")
-    found = _zeros(emissions.cpu(), table, mask)
-    _fill(_kernels().sums, (emissions, table, mask), lambda: (sum_scratch(m, longest).rows,), *found)
-    log_z, tokens, pairs = (own.to(emissions.device) for own in found)
-    return log_z, tokens, pairs
+    found = _zeros(emissions.cpu(), table, mask, gold)
+    _fill(_kernels().sums, lambda: sum_scratch(m, longest).rows, emissions, table, mask, gold, *found)
+    value, tokens, pairs = (own.to(emissions.device) for own in found)
+    return value, tokens, pairs
 
 
 @torch.library.custom_op("structpred::chain_best", mutates_args=())
 def chain_best(emissions: Tensor, table: Tensor, mask: Tensor, fill: int) -> Tensor:
     """The best label of each position (B, T), `fill` where there is none. Ties go to the first label, at every step."""
-    _, longest, m = emissions.shape
-    found = torch.full(mask.shape, fill)
-    room = lambda: (best_scratch(m, longest, longest), np.empty(longest, np.int64))  # noqa: E731
-    _fill(_kernels().decode, (emissions, table, mask), room, found)
+    (_, longest, m), found = emissions.shape, torch.full(mask.shape, fill)
+    _fill(_kernels().decode, lambda: best_scratch(m, longest, longest), emissions, table, mask, found)
     return found.to(emissions.device)
 
 
@@ -127,14 +124,14 @@ def _keep(ctx: Any, inputs: tuple[Tensor, ...], output: tuple[Tensor, ...]) -> N
 
 def _back(ctx: Any, by_z: Tensor | None, by_tokens: Tensor | None, by_pairs: Tensor | None) -> Any:
     """The marginals, which autograd knows how to differentiate again, and their own pull-back where they were used."""
-    emissions, table, mask, tokens, pairs = ctx.saved_tensors
+    emissions, table, mask, _, tokens, pairs = ctx.saved_tensors
     weight = 0.0 if by_z is None else by_z[:, None, None]
     by_scores, by_table = weight * tokens, weight * pairs
     if by_tokens is not None or by_pairs is not None:
         given = (torch.zeros_like(own) if by is None else by for own, by in ((tokens, by_tokens), (pairs, by_pairs)))
         more = bend(emissions, table, mask, *given)
         by_scores, by_table = by_scores + more[0], by_table + more[1]
-    return by_scores, by_table.sum(0), None
+    return by_scores, by_table.sum(0), None, None
 
 
 def bend(emissions: Tensor, table: Tensor, mask: Tensor, by_tokens: Tensor, by_pairs: Tensor) -> Any:
@@ -156,8 +153,7 @@ def bend(emissions: Tensor, table: Tensor, mask: Tensor, by_tokens: Tensor, by_p
     return torch.func.grad(along, (0, 1))(*(own.to(by_tokens.dtype).clamp(min=NEVER) for own in given))
 
 
-def _zeros(emissions: Tensor, table: Tensor, mask: Tensor) -> tuple[Tensor, ...]:
-    """In the form of what `chain_sums` gives."""
+def _zeros(emissions: Tensor, table: Tensor, mask: Tensor, gold: Tensor) -> tuple[Tensor, ...]:
     sizes = emissions.shape[:1], emissions.shape, (emissions.shape[0], *table.shape)
     return tuple(emissions.new_zeros(own, dtype=torch.promote_types(emissions.dtype, torch.float32)) for own in sizes)
 
@@ -175,6 +171,7 @@ class _Sums(torch.autograd.Function):
     generate_vmap_rule = True
 
 
-def chain(*given: Tensor) -> Any:
+def chain(emissions: Tensor, table: Tensor, mask: Tensor, gold: Tensor | None = None) -> Any:
     """`chain_sums`, differentiable in every way."""
+    given = emissions, table, mask, mask.new_empty((len(mask), 0), dtype=torch.int64) if gold is None else gold
     return chain_sums(*given) if torch.compiler.is_compiling() else _Sums.apply(*given)

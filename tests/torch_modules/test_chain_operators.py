@@ -55,7 +55,7 @@ def test_gradgradcheck_of_the_module(backend: Any) -> None:
 def test_opcheck() -> None:
     """All four tests of torch.library, for each operator."""
     emissions, table, mask = given()
-    torch.library.opcheck(chain_sums, (emissions, table, mask))
+    torch.library.opcheck(chain_sums, (emissions, table, mask, torch.zeros(3, 0, dtype=torch.long)))
     torch.library.opcheck(chain_best, (emissions.detach(), table.detach(), mask, -100))
     torch.library.opcheck(known_labels, (torch.zeros(3, 4, dtype=torch.long), mask, 3))
 

@@ -202,12 +202,11 @@ def forward_backward(length, n_labels, form, scratch, mu):
     """Either form, for scores in scratch, the rows of SumScratch; form: from `exponentiate`. Results as for scaled_pass."""
     trans, exp_trans, emissions, alpha, local, norm, _, counts, work = scratch
     top, wide, holes = form
-    log_z = np.nan
     if not wide:
         log_z = scaled_pass(emissions, length, n_labels, exp_trans, top, holes, alpha, local, norm, mu, counts, work)
-    if np.isnan(log_z):
-        log_z = log_pass(emissions, length, n_labels, trans, alpha, mu, counts, work)
-    return log_z
+        if not np.isnan(log_z):
+            return log_z
+    return log_pass(emissions, length, n_labels, trans, alpha, mu, counts, work)
 
 
 @njit(cache=True, nogil=True, borrows=True)
