@@ -25,7 +25,7 @@ from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits
 from structpred.runtime.threads import split_evenly
 
-_kernels = later("structpred.torch._padded_chain_kernels")
+_kernels = later("structpred.oracles.chains._padded_chain_kernels")
 
 #: in place of minus infinity, whose gradients would be NaN
 NEVER = FORBIDDEN

@@ -1,7 +1,7 @@
 # mypy: ignore-errors
 """Compiled sums and decoding over padded batches of label chains, on the passes of `ChainOracle` over one sentence.
 
-emissions, table, mask: as in chain_operators. places (2, longest) and scratch, which holds the transitions: working memory.
+emissions, table, mask: as in structpred.torch.chain_operators. places (2, longest) and scratch, with transitions: working memory.
 Returned is the first sentence with a score that is NaN or infinite, or without a label sequence; -1 where there is none.
 """
 
