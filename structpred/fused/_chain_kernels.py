@@ -11,7 +11,7 @@ import numpy as np
 from structpred.core._sparse_kernels import dot
 from structpred.features._feature_kernels import add_bounds, score_rows
 from structpred.fused._chain_body_kernels import STEPS
-from structpred.oracles.chains._chain_sum_kernels import exponentiate, log_pass, scaled_pass
+from structpred.oracles.chains._chain_sum_kernels import exponentiate, forward_backward
 from structpred.runtime import lanes
 from structpred.runtime.jit import family, njit, prefetch
 from structpred.task.fast._update_kernels import apply_update, doubted
@@ -139,11 +139,11 @@ def log_loss_sweep(table, space, start, stop, rule, gold, shares, scratch, error
     """
     offsets, indices, values, indptr, start_row, width = space
     n_labels, edges, rows, row_of = rule
-    trans, exp_trans, emissions, alpha, local, norm, _, counts, work = scratch
+    trans, exp_trans, emissions, _, _, _, _, counts, _ = scratch
     for p in range(n_labels):
         for label in range(n_labels):
             trans[0, p, label] = np.float64(table[start_row + 2 + p, label]) + edges[p, label]
-    top, wide, holes = exponentiate(trans, n_labels, exp_trans)
+    form = exponentiate(trans, n_labels, exp_trans)
     edge_errors[:] = 0.0
     base = offsets[start]
     for i in range(start, stop):
@@ -162,11 +162,7 @@ def log_loss_sweep(table, space, start, stop, rule, gold, shares, scratch, error
             if t > 0:
                 truth += trans[0, gold[first + t - 1], gold[first + t]]
         marg = errors[first - base : first - base + length]
-        log_z = np.nan
-        if not wide:
-            log_z = scaled_pass(emissions, length, n_labels, exp_trans, top, holes, alpha, local, norm, marg, counts, work)
-        if np.isnan(log_z):
-            log_z = log_pass(emissions, length, n_labels, trans, alpha, marg, counts, work)
+        log_z = forward_backward(length, n_labels, form, scratch, marg)
         out[i - start] = log_z - truth
         share = shares[i]
         for t in range(length):

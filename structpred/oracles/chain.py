@@ -88,7 +88,7 @@ class ChainOracle(Oracle):
         Scores of -1e30 forbid a part. Raises InfeasibleError if that leaves no sequence.
         """
         scores, (length, n_labels) = self._given(scores, shape)
-        rows = np.array([0, len(scores)]), np.array([length]), n_labels, *sum_scratch(n_labels, length).rows
+        rows = np.array([0, len(scores)]), np.array([length]), n_labels, sum_scratch(n_labels, length).rows
         log_z, mu = np.empty(1), np.zeros(len(scores))
         if _sum_kernels().marginals_of_batch(scores, *rows, log_z, mu) >= 0:
             raise InfeasibleError("every label sequence uses a forbidden part (a score of -1e30): no marginals exist")
@@ -106,7 +106,7 @@ class ChainOracle(Oracle):
                 continue
             n_labels = int(label_counts[a])
             s = sum_scratch(n_labels, int(lengths[a:b].max()))
-            rows = offsets[a : b + 1], lengths[a:b].copy(), n_labels, *s.rows
+            rows = offsets[a : b + 1], lengths[a:b].copy(), n_labels, s.rows
             wrong = _sum_kernels().marginals_of_batch(scores, *rows, log_zs[a:b], mu)
             if wrong >= 0:
                 raise InfeasibleError(f"sample {a + wrong}: every label sequence uses a forbidden part (a score of -1e30)")
@@ -198,9 +198,9 @@ def _as_tree(length: int, n_labels: int) -> Integers:
     return plan
 
 
-def best_scratch(n_labels: int, longest: int) -> tuple[Floats, ...]:
-    """The working memory of one decoder, as its kernels take it: O(L^2), and 8 bytes a label for every 1,024 positions."""
-    width, rows = padded(n_labels), max(min(longest, BLOCK), 1)
+def best_scratch(n_labels: int, longest: int, block: int = BLOCK) -> tuple[Floats, ...]:
+    """The working memory of one decoder, as its kernels take it: O(L^2), and 8 bytes a label for every block of positions."""
+    width, rows = padded(n_labels), max(min(longest, block), 1)
     blocks = -(-max(longest, 1) // rows)
     check_fits(8 * width * (n_labels + 2 * rows + blocks), f"decoding {longest:,} positions with {n_labels} labels")
     return np.zeros((n_labels, width)), np.zeros((rows, width)), np.zeros((rows, width)), np.zeros((blocks, width))

@@ -67,15 +67,10 @@ class ChainCRF(nn.Module):
         """
         (scores, table, kept), m = self._given(emissions, mask), self.num_tags
         known, labels = self._known(tags, scores, kept)
-        if self.partial:
-            others = known[..., None] & (labels[..., None] != torch.arange(m, device=labels.device))
-            value = self.backend.log_partition(torch.where(others, -torch.inf, scores), table, kept)
-        else:
-            kept = known
-            last = torch.where(kept, torch.arange(kept.shape[1], device=kept.device), -1).cummax(1).values
-            before = pad(torch.where(last >= 0, labels.gather(1, last.clamp(min=0)), m), (1, 0), value=m)
-            steps = torch.where(pad(kept, (0, 1), value=True), before * (m + 1) + pad(labels, (0, 1), value=m), m * (m + 2))
-            value = torch.where(kept, scores.gather(2, labels[..., None])[..., 0], 0.0).sum(1) + table.take(steps).sum(1)
+        if not self.partial:
+            return reduced(-self.backend.loss(scores, table, known, labels), known, reduction)
+        others = known[..., None] & (labels[..., None] != torch.arange(m, device=labels.device))
+        value = self.backend.log_partition(torch.where(others, -torch.inf, scores), table, kept)
         return reduced(value - self.backend.log_partition(scores, table, kept), kept, reduction)
 
     def log_partition(self, emissions: Any, mask: Tensor | None = None) -> Tensor:
@@ -101,9 +96,9 @@ class ChainCRF(nn.Module):
     def kbest(self, emissions: Any, k: int, mask: Tensor | None = None) -> list[list[list[int]]]:
         """The k best taggings of each sentence, best first, fewer where there are fewer."""
         scores, table, kept = self._given(emissions, mask)
-        theta, lengths, _ = flattened(scores, table, kept)
-        oracle, shapes = ChainOracle(), [(own, self.num_tags) for own in lengths.tolist()]
-        own = iter(zip(Scores.of(oracle, shapes).split(plain(theta.detach().double().flatten())), shapes, strict=True))
+        theta, lengths = flattened(scores, table, kept)
+        oracle, shapes = ChainOracle(), [(own, self.num_tags) for own in lengths]
+        own = iter(zip(Scores.of(oracle, shapes).split(plain(theta.detach().double())), shapes, strict=True))
         return [[y.tolist() for y in oracle.kbest(*next(own), k)] if n else [[]] for n in kept.sum(1)]
 
     def loss(self, loss: LossModule, emissions: Any, tags: Any, mask: Tensor | None = None, weight: Any = None) -> Tensor:
@@ -113,14 +108,13 @@ class ChainCRF(nn.Module):
         """
         scores, table, kept = self._given(emissions, mask)
         kept, labels = self._known(tags, scores, kept)
-        (theta, lengths, nodes), gold, m = flattened(scores, table, kept), labels[kept], self.num_tags
-        shapes = [(own, m) for own in lengths.tolist()]
+        (theta, lengths), m = flattened(scores, table, kept), self.num_tags
         own = theta.new_ones(m) if weight is None else torch.as_tensor(weight).to(theta)
         if own.shape != (m,) or (weight is not None and "costs" not in loss.loss.takes):
             raise ParameterError(f"weight: expected ({m},), a loss with costs; got {(*own.shape,)}, {type(loss.loss).__name__}")
-        wrong = (gold[:, None] != torch.arange(m, device=gold.device)) * own[gold, None]
-        costs = torch.zeros_like(theta).masked_scatter(nodes[:, None], wrong).flatten() if "costs" in loss.loss.takes else None
-        values = loss(theta.flatten(), shapes=shapes, gold=plain(gold.split(lengths.tolist())), costs=costs)
+        wrong = (labels[..., None] != torch.arange(m, device=labels.device)) * own[labels, None]
+        costs = flattened(wrong, torch.zeros_like(table), kept)[0] if "costs" in loss.loss.takes else None
+        values = loss(theta, shapes=[(length, m) for length in lengths], gold=plain(labels[kept].split(lengths)), costs=costs)
         return values.new_zeros(len(scores)).masked_scatter(kept.any(1), values)
 
     def _given(self, emissions: Any, mask: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:

@@ -2,6 +2,7 @@
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from structpred.torch.chain_operators import NEVER, chain, chain_best, check_possible, check_scores
 
@@ -9,7 +10,7 @@ from structpred.torch.chain_operators import NEVER, chain, chain_best, check_pos
 class Compiled:
     """The backend of `ChainCRF` on the CPU; tensors of other devices are copied to it, and results back."""
 
-    log_partition = staticmethod(lambda *given: chain(*given)[0])
+    log_partition = loss = staticmethod(lambda *given: chain(*given)[0])
     marginals = staticmethod(lambda *given: chain(*given)[1])
     best = staticmethod(chain_best)
 
@@ -37,6 +38,15 @@ class Scan:
         while rows.shape[1] > 1:
             rows = torch.logsumexp(rows[:, 0::2, :, :, None] + rows[:, 1::2, None], dim=3)
         return self._possible(torch.logsumexp(rows[:, 0, -1] + last, dim=1))
+
+    def loss(self, emissions: Tensor, table: Tensor, mask: Tensor, gold: Tensor) -> Tensor:
+        """log Z less the score of the gold labels (B,)."""
+        m = table.shape[0] - 1
+        last = torch.where(mask, torch.arange(mask.shape[1], device=mask.device), -1).cummax(1).values
+        before = pad(torch.where(last >= 0, gold.gather(1, last.clamp(min=0)), m), (1, 0), value=m)
+        steps = torch.where(pad(mask, (0, 1), value=True), before * (m + 1) + pad(gold, (0, 1), value=m), m * (m + 2))
+        score = torch.where(mask, emissions.gather(2, gold[..., None])[..., 0], 0.0).sum(1) + table.take(steps).sum(1)
+        return self.log_partition(emissions, table, mask) - score
 
     def marginals(self, emissions: Tensor, table: Tensor, mask: Tensor) -> Tensor:
         """The probabilities of tags (B, T, m): the gradient of log Z by their scores."""
@@ -69,14 +79,14 @@ class Scan:
         m, room = table.shape[0] - 1, (1 << max(mask.shape[1] - 1, 0).bit_length()) - mask.shape[1]
         moves = table.clamp(min=NEVER)
         barred, corner = torch.full_like(moves[:, :1], NEVER), moves.new_zeros(1)
-        own = torch.nn.functional.pad(emissions.clamp(min=NEVER), (0, 1))[:, :, None]
+        own = pad(emissions.clamp(min=NEVER), (0, 1))[:, :, None]
         still = torch.where(torch.eye(m + 1, dtype=torch.bool, device=moves.device), 0.0, barred)
         rows = torch.where(mask[:, :, None, None], torch.cat((moves[:, :m], barred), 1) + own, still)
         return torch.cat((rows, still.expand(rows.shape[0], room, m + 1, m + 1)), 1), torch.cat((moves[:m, m], corner))
 
     def _possible(self, values: Tensor) -> Tensor:
         if self._checks():
-            check_possible(values <= 0.5 * NEVER)
+            check_possible((values <= 0.5 * NEVER).nonzero()[:, 0].tolist())
         return values
 
     def _checks(self) -> bool:

@@ -115,6 +115,20 @@ def trainings() -> None:
     functions = PositionFeatures(grams, ends, 3, ["kernel"])
     task = Task(functions, ChainOracle(), [np.arange(4) % 3] * 4, [(4, 3)] * 4, Hamming())
     train(Problem(task, MarginRescaling(), 1.0), SGD(), RunSettings(max_iter=2))
+    padded_batches()
+
+
+def padded_batches() -> None:
+    """Sums and decoding of padded batches, whose caller needs torch."""
+    import numpy as np
+
+    from structpred.oracles.chain import best_scratch, sum_scratch
+    from structpred.oracles.chains import _padded_chain_kernels as kernels
+
+    given = np.zeros((2, 4, 3)), np.zeros((4, 4)), np.ones((2, 4), np.bool_), np.zeros((2, 4), np.int64)
+    found = np.zeros(2), np.zeros((2, 4, 3)), np.zeros((2, 4, 4))
+    kernels.sums(*given, sum_scratch(3, 4).rows, np.zeros((2, 4), np.int64), *found)
+    kernels.decode(*given, best_scratch(3, 4, 4), np.zeros((2, 4), np.int64))
 
 
 if __name__ == "__main__":

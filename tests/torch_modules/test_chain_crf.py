@@ -174,22 +174,29 @@ def test_padded_packed_and_nested_input() -> None:
     assert torch.equal(turned.marginals(emissions.transpose(0, 1), mask.T).transpose(0, 1), crf.marginals(emissions, mask))
 
 
-def test_bits_do_not_depend_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One thread and three give the same sums, gradients and decisions."""
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_bits_do_not_depend_on_threads(monkeypatch: pytest.MonkeyPatch, dtype: Any) -> None:
+    """One, two and three threads give the same sums, gradients and decisions, and name the same fault."""
     from structpred.torch import chain_operators
 
     monkeypatch.setattr(chain_operators, "WORTH", 1)
-    crf, (emissions, tags, mask) = made(), batch(20)
-    found, before = [], torch.get_num_threads()
+    crf, (emissions, tags, mask) = made(dtype), batch(20)
+    wrong, never = emissions.clone(), emissions.clone()
+    wrong[2, mask[2]], wrong[17, mask[17]], wrong[5, mask[5].nonzero()[0]] = NEVER, torch.nan, torch.nan
+    never[4, mask[4]], never[18, mask[18]] = NEVER, NEVER
+    position, found, before = mask[5].nonzero()[0].item(), [], torch.get_num_threads()
     try:
-        for n in (1, 3):
+        for n in (1, 2, 3):
             torch.set_num_threads(n)
-            x = emissions.clone().requires_grad_()
+            x = emissions.to(dtype).requires_grad_()
             value = crf(x, tags, mask, reduction="none")
-            found.append((value, torch.autograd.grad(value.sum(), x)[0], crf.best_tags(x, mask)))
+            found.append((value, *torch.autograd.grad(value.sum(), (x, *crf.parameters())), crf.best_tags(x, mask)))
+            for call in (crf.log_partition, crf.decode):
+                refused(DataError, f"sentence 5, position {position}: .*NaN", lambda call=call: call(wrong.to(dtype), mask))
+                refused(InfeasibleError, "sentence 4: every", lambda call=call: call(never.to(dtype), mask))
     finally:
         torch.set_num_threads(before)
-    assert all(torch.equal(one, two) for one, two in zip(*found, strict=True))
+    assert all(torch.equal(one, other) for run in found[1:] for one, other in zip(found[0], run, strict=True))
 
 
 @BACKENDS

@@ -39,6 +39,25 @@ def test_gradcheck_and_gradgradcheck() -> None:
     assert torch.autograd.gradgradcheck(lambda x, w: chain(x, w, mask), (emissions, table))
 
 
+def test_the_gold_labels_are_subtracted() -> None:
+    """With labels the operator gives log Z less their score, and its gradients; forbidden ones leave an infinite loss."""
+    emissions, table, mask = given()
+    labels = torch.tensor([[0, 2, 1, 1], [7, 1, -5, 0], [9, 9, 9, 9]])  # what is masked may be anything
+    (log_z, tokens, pairs), (loss, by_tokens, by_pairs) = chain(emissions, table, mask), chain(emissions, table, mask, labels)
+    for i, kept in ((0, [0, 1, 2, 3]), (1, [1, 3])):
+        y = labels[i, kept].tolist()
+        for t, label in zip(kept, y, strict=True):
+            tokens[i, t, label] -= 1.0
+        for before, label in pairwise((3, *y, 3)):
+            pairs[i, before, label] -= 1.0
+        score = sum(emissions[i, t, label] for t, label in zip(kept, y, strict=True))
+        log_z[i] -= score + sum(table[before, label] for before, label in pairwise((3, *y, 3)))
+    torch.testing.assert_close((loss, by_tokens, by_pairs), (log_z, tokens, pairs))
+    barred = emissions.detach().clone()
+    barred[0, 1, 2] = -torch.inf
+    assert chain(barred, table, mask, labels)[0].tolist()[0] == np.inf
+
+
 @BACKENDS
 def test_gradgradcheck_of_the_module(backend: Any) -> None:
     """The likelihood of a ChainCRF passes it by scores, transitions, first and last tags."""
@@ -55,7 +74,8 @@ def test_gradgradcheck_of_the_module(backend: Any) -> None:
 def test_opcheck() -> None:
     """All four tests of torch.library, for each operator."""
     emissions, table, mask = given()
-    torch.library.opcheck(chain_sums, (emissions, table, mask))
+    for labels in (torch.zeros(3, 0, dtype=torch.long), torch.ones(3, 4, dtype=torch.long)):
+        torch.library.opcheck(chain_sums, (emissions, table, mask, labels))
     torch.library.opcheck(chain_best, (emissions.detach(), table.detach(), mask, -100))
     torch.library.opcheck(known_labels, (torch.zeros(3, 4, dtype=torch.long), mask, 3))
 

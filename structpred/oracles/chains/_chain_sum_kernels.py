@@ -198,9 +198,21 @@ def log_pass(emissions, length, n_labels, trans, alpha, mu, counts, work):
 
 
 @njit(cache=True, nogil=True, borrows=True)
-def marginals_of_batch(scores, offsets, lengths, n_labels, trans, exp_trans, emissions, alpha, local, norm, marg, counts, work,
-                       log_zs, mus):  # fmt: skip
+def forward_backward(length, n_labels, form, scratch, mu):
+    """Either form, for scores in scratch, the rows of SumScratch; form: from `exponentiate`. Results as for scaled_pass."""
+    trans, exp_trans, emissions, alpha, local, norm, _, counts, work = scratch
+    top, wide, holes = form
+    if not wide:
+        log_z = scaled_pass(emissions, length, n_labels, exp_trans, top, holes, alpha, local, norm, mu, counts, work)
+        if not np.isnan(log_z):
+            return log_z
+    return log_pass(emissions, length, n_labels, trans, alpha, mu, counts, work)
+
+
+@njit(cache=True, nogil=True, borrows=True)
+def marginals_of_batch(scores, offsets, lengths, n_labels, scratch, log_zs, mus):
     """log Z and expected part counts of instances with the same labels, flat; returns the first without a sequence, or -1."""
+    trans, exp_trans, emissions, _, _, _, marg, counts, _ = scratch
     for i in range(lengths.shape[0]):
         length, edges = lengths[i], lengths[i] * n_labels
         own, mu = scores[offsets[i] : offsets[i + 1]], mus[offsets[i] : offsets[i + 1]]
@@ -210,12 +222,7 @@ def marginals_of_batch(scores, offsets, lengths, n_labels, trans, exp_trans, emi
         for t in range(length):
             for label in range(n_labels):
                 emissions[t, label] = own[t * n_labels + label]
-        top, wide, holes = exponentiate(trans, n_labels, exp_trans)
-        log_z = np.nan
-        if not wide:
-            log_z = scaled_pass(emissions, length, n_labels, exp_trans, top, holes, alpha, local, norm, marg, counts, work)
-        if np.isnan(log_z):
-            log_z = log_pass(emissions, length, n_labels, trans, alpha, marg, counts, work)
+        log_z = forward_backward(length, n_labels, exponentiate(trans, n_labels, exp_trans), scratch, marg)
         log_zs[i] = log_z
         if log_z == -np.inf:
             return i
