@@ -167,10 +167,10 @@ def beside(given: Any, scores: torch.Tensor, name: str, batch_first: bool) -> to
 
 def reduced(values: torch.Tensor, mask: torch.Tensor, reduction: str) -> torch.Tensor:
     """The values (B,), their sum, their mean, or the sum by the number of positions that are there."""
-    ways = {"none": values, "sum": values.sum(), "mean": values.mean(), "token_mean": values.sum() / mask.sum()}
+    ways = {"none": lambda: values, "sum": values.sum, "mean": values.mean, "token_mean": lambda: values.sum() / mask.sum()}
     if reduction not in ways:
         raise ParameterError(f"reduction: expected one of {', '.join(ways)}, got {reduction!r}")
-    return ways[reduction]
+    return ways[reduction]()
 
 
 def _padded(given: Any, batch_first: bool) -> tuple[torch.Tensor, torch.Tensor | None]:
