@@ -38,6 +38,6 @@ logging.getLogger("structpred").addHandler(logging.NullHandler())
 #: packages that need no import of their own
 _PACKAGES = (
     "bridges", "compat", "core", "data", "evaluation", "export", "features", "io", "layers", "models", "nonconvex", "objectives",
-    "oracles", "projections", "report", "slack", "testing", "trainers", "tuning",
+    "oracles", "projections", "report", "slack", "trainers", "tuning",
 )  # fmt: skip
 __getattr__, __dir__ = lazy_names(__name__, ("errors", *_PACKAGES))

@@ -72,10 +72,6 @@ class DependencyError(StructpredError, ImportError):
     """An installed library is missing or known not to work with another."""
 
 
-class EstimatorCheckError(StructpredError, AssertionError):
-    """An estimator does not keep the promises that check_sequence_estimator looks at; the message names each."""
-
-
 class StructpredWarning(UserWarning):
     """The parent of every warning of structpred."""
 

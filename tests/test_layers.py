@@ -40,14 +40,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     "distributed": {"models", "trainers", "objectives", "data", "task", "core", "io", "storage", "runtime", "errors"},
     "compat": {"models", "data", "core", "io", "runtime", "errors"},
     "torch": {"layers", "oracles", "core", "runtime", "errors"},
-    "testing": {"models", "data", "core", "io", "errors"},
     "bridges": {"models", "evaluation", "data", "core", "io", "text", "runtime", "errors"},
     "export": {"models", "oracles", "features", "data", "io", "storage", "runtime", "errors"},
     "experiments": _BELOW_MODELS | {"models", "evaluation"},
     "report": {"tuning", "evaluation", "core", "storage", "text", "errors"},
     "cli": _BELOW_MODELS
-    | {"models", "evaluation", "tuning", "distributed", "compat", "testing", "bridges", "export", "experiments", "report", ""},
-    "": _BELOW_MODELS | {"fused", "models", "evaluation", "testing"},  # structpred/__init__.py: the public names
+    | {"models", "evaluation", "tuning", "distributed", "compat", "bridges", "export", "experiments", "report", ""},
+    "": _BELOW_MODELS | {"fused", "models", "evaluation"},  # structpred/__init__.py: the public names
 }
 
 # Libraries that are expensive to load or clash: the only files that may import them (a folder ends with a slash).

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pytest
+from estimator_contract.estimator_checks import check_sequence_estimator
 from scipy.optimize import approx_fprime, minimize
 
 from structpred.errors import ParameterError
 from structpred.models import GaussianProcessLabeler
-from structpred.testing import check_sequence_estimator
 
 Floats = npt.NDArray[np.float64]
 N, LENGTH, LABELS = 3, 4, 2

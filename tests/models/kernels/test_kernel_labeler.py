@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from estimator_contract.estimator_checks import check_sequence_estimator
 from scipy import sparse
 
 from structpred.errors import DataError, ModelFileError, ParameterError
 from structpred.models import ChainLabeler, KernelChainLabeler, load
 from structpred.models.kernels.functions import RBF, Polynomial
 from structpred.storage.bundles import read_bundle, write_bundle
-from structpred.testing import check_sequence_estimator
 
 RNG = np.random.default_rng(1)
 X = [RNG.normal(size=(n, 2)).round(2) for n in (3, 1, 2, 4, 2)]

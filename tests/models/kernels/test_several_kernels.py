@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from estimator_contract.estimator_checks import check_sequence_estimator
 from scipy import sparse
 
 from structpred.errors import DataError, FileFormatError, ParameterError
@@ -14,7 +15,6 @@ from structpred.models import KernelChainLabeler, load
 from structpred.models.kernels.expansion import KernelExpansion
 from structpred.models.kernels.functions import RBF, Linear, Polynomial, listed_kernels
 from structpred.runtime import memory
-from structpred.testing import check_sequence_estimator
 from structpred.trainers.online_mkl import OnlineMKL
 
 RNG = np.random.default_rng(1)

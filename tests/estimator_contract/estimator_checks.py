@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from structpred.errors import EstimatorCheckError, ParameterError, StructpredWarning
-from structpred.testing import input_checks, interface_checks
-from structpred.testing.input_checks import DoesNotApplyError, numbers
+from estimator_contract import input_checks, interface_checks
+from estimator_contract.input_checks import DoesNotApplyError, numbers
+from structpred.errors import ParameterError, StructpredWarning
 
 _GROUPS = (interface_checks, input_checks)
 Check = Callable[[Any, Any, Any], None]
@@ -62,7 +62,7 @@ def check_sequence_estimator(estimator: Any, *, raise_errors: bool = True) -> Ch
     of 2-d arrays and lists of lists of feature dicts. Promises about what it does not have (sample_weight, n_jobs,
     predict_marginals, save) are skipped, and the report says so.
 
-    Raises EstimatorCheckError naming every check that failed; with raise_errors=False only the report names them.
+    Raises AssertionError naming every check that failed; with raise_errors=False only the report names them.
 
     >>> from structpred.models import ChainLabeler
     >>> report = check_sequence_estimator(ChainLabeler(max_iter=2))
@@ -74,7 +74,7 @@ def check_sequence_estimator(estimator: Any, *, raise_errors: bool = True) -> Ch
     report = CheckReport(repr(estimator), tuple(_run(name, check, estimator) for name, check in checks()))
     if raise_errors and not report.ok:
         lines = "\n".join(f"- {result.name}: {result.promise} {result.reason}" for result in report.named("failed"))
-        raise EstimatorCheckError(f"{len(report.named('failed'))} of {len(report.results)} checks failed:\n{lines}")
+        raise AssertionError(f"{len(report.named('failed'))} of {len(report.results)} checks failed:\n{lines}")
     return report
 
 
@@ -86,6 +86,6 @@ def _run(name: str, check: Check, estimator: Any) -> CheckResult:
             check(estimator, *numbers())
     except DoesNotApplyError as reason:
         return CheckResult(name, promise, "skipped", str(reason))
-    except Exception as error:  # whatever an estimator of a user raises is a failed check, with its reason
+    except Exception as error:  # whatever an estimator raises is a failed check, with its reason
         return CheckResult(name, promise, "failed", f"{type(error).__name__}: {error}")
     return CheckResult(name, promise, "passed")

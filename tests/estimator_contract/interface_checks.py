@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from structpred.testing.input_checks import (
+from estimator_contract.input_checks import (
     DoesNotApplyError,
     error_of,
     expect,
