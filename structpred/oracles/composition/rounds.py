@@ -117,12 +117,24 @@ class Rounds:
         differ = self.square[active] > 0.0
         self._keep_agreed(active[~differ])
         if offer:
-            self._keep_offered(active[differ & (fresh[active] != 0)])
-        left = active[differ & (self.low[active] - self.best[active] > self.tolerance[active])]
+            self.keep_offered(active[differ & (fresh[active] != 0)])
+        return self.only(active[self.unsolved(active)])
+
+    def unsolved(self, rows: Integers) -> AnyArray:
+        """Whose members differ, and leave room for an output that is better."""
+        return (self.square[rows] > 0.0) & (self.low[rows] - self.best[rows] > self.tolerance[rows])
+
+    def only(self, active: Integers) -> Integers:
+        """These instances; no member of the others is asked again."""
         alive = np.zeros(len(self.sizes), np.bool_)
-        alive[left] = True
+        alive[active] = True
         self.changed[~alive[self.slot_of]] = 0
-        return left
+        return active
+
+    def room(self, rows: Integers) -> Floats:
+        """How far the dual function may fall: to the best output; where none is known, the mean score for each disagreement."""
+        mean = self.sizes[rows] / np.diff(self.batch.part_ends)[rows]
+        return np.where(np.isfinite(self.best[rows]), self.dual[rows] - self.best[rows], mean * self.square[rows])
 
     def _answers_of(self, s: int) -> Labels | None:
         first, last = self.batch.member_ends[s], self.batch.member_ends[s + 1]
@@ -136,7 +148,7 @@ class Rounds:
             if score > self.best[s] and (found := self._answers_of(s)) is not None:
                 self.best[s], self.labels[s] = score, found
 
-    def _keep_offered(self, rows: Integers) -> None:
+    def keep_offered(self, rows: Integers) -> None:
         """Outputs made of answers that differ, in one call."""
         found = [(s, y) for s in rows.tolist() if (y := self._answers_of(s)) is not None]
         if found:
@@ -167,8 +179,7 @@ class Rounds:
             if not len(active):
                 break
             if k == 0:
-                room = self.dual - np.where(np.isfinite(self.best), self.best, self.dual - self.sizes)
-                first[active] = 2.0 * room[active] / self.square[active]
+                first[active] = 2.0 * self.room(active) / self.square[active]
             rises += self.dual > last
             last[active] = self.dual[active]
             _kernels().descend(
