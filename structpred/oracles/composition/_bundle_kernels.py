@@ -8,7 +8,7 @@ from structpred.runtime.jit import njit
 #: shares of copies that differ by less are taken for equal
 _EQUAL = 1e-12
 #: the most sweeps over the members of an instance
-_SWEEPS = 60
+_SWEEPS = 100
 
 
 @njit(cache=True, nogil=True, borrows=True)
@@ -109,10 +109,10 @@ def improve(m, starts, entries, part_of, holders, linear, tightness, point, tota
 
 
 @njit(cache=True, nogil=True)
-def mix(active, member_ends, copy_ends, part_of, holders, linear, tightness, goals, share, kept, point, totals):
+def mix(active, member_ends, copy_ends, part_of, holders, linear, tightness, goals, share, kept, point, totals, gaps):
     """The quadratic program: mixtures of kept answers with the largest linear . point - c / 2 |point - mean|^2.
 
-    It stops where the gap is at most `share` of what the model lies below the goal.
+    It stops where the gap, which is written, is at most `share` of what the model lies below the goal.
     """
     heads, starts, entries, following, weights = kept
     room, slopes = np.zeros(part_of.shape[0]), np.zeros(weights.shape[0])
@@ -126,6 +126,7 @@ def mix(active, member_ends, copy_ends, part_of, holders, linear, tightness, goa
                 )
                 model += best
                 gap += more
+            gaps[s] = gap
             if gap <= share * (goals[s] - model):
                 break
 

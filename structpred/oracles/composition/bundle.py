@@ -33,7 +33,7 @@ class Bundle:
         self.n_kept = 0
         self.center, self.level, self.tightness = rounds.multipliers.copy(), np.zeros(n), np.ones(n)
         self.point, self.totals, self.model = np.zeros(len(rounds.counts)), np.zeros(len(rounds.theta)), np.zeros(n)
-        self.nulls = np.zeros(n, np.int64)
+        self.nulls, self.gap = np.zeros(n, np.int64), np.zeros(n)
 
     @property
     def kept(self) -> tuple[AnyArray, ...]:
@@ -46,7 +46,7 @@ class Bundle:
         active = everyone = self._begin(active)
         for k in range(limit):
             self._mix(active)
-            active = rounds.only(active[self.level[active] - self.model[active] > rounds.tolerance[active]])
+            active = rounds.only(active[self.level[active] - self.model[active] + self.gap[active] > rounds.tolerance[active]])
             if not len(active):
                 break
             asked = np.flatnonzero(rounds.changed)
@@ -81,7 +81,7 @@ class Bundle:
         linear = rounds.theta[batch.part_of] / batch.holders[batch.part_of] + self.center
         linear += rounds.pins[batch.part_of] * np.repeat(rounds.force, np.diff(batch.copy_ends[batch.member_ends]))
         goals = self.level + self.pinned
-        _kernels().mix(active, *ends, batch.holders, linear, self.tightness, goals, SHARE, self.kept, self.point, self.totals)
+        _kernels().mix(active, *ends, batch.holders, linear, self.tightness, goals, SHARE, self.kept, self.point, self.totals, self.gap)
         _kernels().propose(
             active, batch.slot_ends, batch.shared, batch.shared_ends, batch.copies, rounds.member_of, self.tightness, self.point,
             self.totals, self.center, rounds.multipliers, rounds.changed,
@@ -110,14 +110,15 @@ class Bundle:
         """Move the center where the dual function has fallen enough; tighten or weaken the proximal term."""
         rounds, batch = self.rounds, self.rounds.batch
         fall, promised = self.level[active] - rounds.dual[active], self.level[active] - self.model[active]
-        serious = fall >= SERIOUS * promised
+        solved = self.gap[active] <= 0.5 * promised
+        serious = (fall >= SERIOUS * promised) & (fall > 0.0)
         rows = active[serious]
         self.level[rows] = rounds.dual[rows]
         _kernels().copied(rows, batch.member_ends, batch.copy_ends, rounds.multipliers, self.center)
-        self.tightness[active[fall > 0.5 * promised]] *= 2.0
+        self.tightness[active[(fall > 0.5 * promised) & solved]] *= 2.0
         self.nulls[active] += 1
         self.nulls[rows] = 0
-        tired = active[self.nulls[active] == PATIENCE]
+        tired = active[(self.nulls[active] == PATIENCE) | ~solved]
         self.tightness[tired] *= WEAKER
         self.nulls[tired] = 0
 
