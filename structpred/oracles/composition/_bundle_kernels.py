@@ -152,25 +152,21 @@ def propose(active, slot_ends, shared, shared_ends, copies, member_of, tightness
 
 
 @njit(cache=True, nogil=True)
-def model_of(active, member_ends, copy_ends, part_of, theta, holders, pins, force, multipliers, kept, out):
+def model_of(active, member_ends, part_of, plain, pins, wanted, force, multipliers, kept, out):
     """What the dual function is at least at the multipliers: the best kept answers' worth."""
     heads, starts, entries, following, weights = kept
     for s in active:
         out[s] = 0.0
         for m in range(member_ends[s], member_ends[s + 1]):
-            wanted = 0
-            for c in range(copy_ends[m], copy_ends[m + 1]):
-                wanted += pins[part_of[c]] > 0
             best = -np.inf
             v = heads[m]
             while v >= 0:
-                total, broken = 0.0, wanted
+                total, broken = 0.0, wanted[m]
                 for j in range(starts[v], starts[v + 1]):
                     c = entries[j]
-                    i = part_of[c]
-                    total += theta[i] / holders[i] + multipliers[c]
-                    broken -= pins[i]
-                best = max(best, total - force[s] * broken)
+                    total += plain[c] + multipliers[c]
+                    broken -= pins[part_of[c]]
+                best = max(best, total - force[m] * broken)
                 v = following[v]
             out[s] += best
 

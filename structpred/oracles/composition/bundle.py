@@ -68,8 +68,7 @@ class Bundle:
         active = rounds.settle(active, np.ones(len(rounds.sizes)), offer=True)
         self.center[:], self.level[:] = rounds.multipliers, rounds.dual
         self.tightness[active] = 0.3 * rounds.room(active) / rounds.square[active]
-        wanted = (rounds.pins > 0).astype(np.int64) * batch.holders
-        self.pinned = rounds.force * np.add.reduceat(wanted, batch.part_ends[:-1])
+        self.pinned = np.add.reduceat(rounds.force * rounds.wanted, batch.member_ends[:-1])
         self._keep(np.flatnonzero(np.isin(rounds.slot_of, active)))
         _kernels().start(active, batch.member_ends, batch.copy_ends, batch.part_of, rounds.counts, self.point, self.totals)
         return active
@@ -78,8 +77,7 @@ class Bundle:
         """Solve the quadratic program; propose multipliers, and what the model says of them."""
         rounds, batch = self.rounds, self.rounds.batch
         ends = batch.member_ends, batch.copy_ends, batch.part_of
-        linear = rounds.theta[batch.part_of] / batch.holders[batch.part_of] + self.center
-        linear += rounds.pins[batch.part_of] * np.repeat(rounds.force, np.diff(batch.copy_ends[batch.member_ends]))
+        linear = rounds.pinned + self.center
         goals = self.level + self.pinned
         _kernels().mix(active, *ends, batch.holders, linear, self.tightness, goals, SHARE, self.kept, self.point, self.totals, self.gap)
         _kernels().propose(
@@ -87,7 +85,8 @@ class Bundle:
             self.totals, self.center, rounds.multipliers, rounds.changed,
         )  # fmt: skip
         _kernels().model_of(
-            active, *ends, rounds.theta, batch.holders, rounds.pins, rounds.force, rounds.multipliers, self.kept, self.model
+            active, batch.member_ends, batch.part_of, rounds.plain, rounds.pins, rounds.wanted, rounds.force, rounds.multipliers,
+            self.kept, self.model,
         )
 
     def _keep(self, members: Integers) -> None:
