@@ -9,6 +9,8 @@ from structpred.runtime.jit import njit
 _EQUAL = 1e-12
 #: the most sweeps over the members of an instance
 _SWEEPS = 100
+#: a sweep over all of them comes after so many at the latest
+_WAIT = 4
 
 
 @njit(cache=True, nogil=True, borrows=True)
@@ -49,13 +51,13 @@ def insert(members, copy_ends, counts, codes, owners, kept, n):
 
 
 @njit(cache=True, nogil=True, borrows=True)
-def slope(v, starts, entries, part_of, holders, linear, tightness, point, totals):
+def slope(v, starts, entries, part_of, holders, pinned, center, tightness, point, totals):
     """The derivative of the quadratic program's value towards one answer."""
     total = 0.0
     for j in range(starts[v], starts[v + 1]):
         c = entries[j]
         i = part_of[c]
-        total += linear[c]
+        total += pinned[c] + center[c]
         if holders[i] > 1:
             total -= tightness * (point[c] - totals[i] / holders[i])
     return total
@@ -70,65 +72,80 @@ def shift(v, amount, starts, entries, part_of, point, totals):
 
 
 @njit(cache=True, nogil=True, borrows=True)
-def improve(m, starts, entries, part_of, holders, linear, tightness, point, totals, heads, following, weights, room, slopes):
-    """A pairwise step of one member: from its worst answer with weight to its best.
-
-    Returns (the best slope, how much more than that of the mixture it is). `room` holds zeros for all copies, also afterwards.
-    """
+def steepest(m, kept, part_of, holders, pinned, center, tightness, point, totals, slopes):
+    """(the best answer of a member, its worst with weight, the mean slope); writes the slopes of all."""
+    heads, starts, entries, following, weights = kept
     best, worst, v = heads[m], -1, heads[m]
     mean = 0.0
     while v >= 0:
-        slopes[v] = slope(v, starts, entries, part_of, holders, linear, tightness, point, totals)
+        slopes[v] = slope(v, starts, entries, part_of, holders, pinned, center, tightness, point, totals)
         mean += weights[v] * slopes[v]
         if slopes[v] > slopes[best]:
             best = v
         if weights[v] > 0.0 and (worst < 0 or slopes[v] < slopes[worst]):
             worst = v
         v = following[v]
-    gain = slopes[best] - slopes[worst]
-    if best != worst and gain > 0.0:
-        for j in range(starts[best], starts[best + 1]):
-            room[entries[j]] += 1.0
-        for j in range(starts[worst], starts[worst + 1]):
-            room[entries[j]] -= 1.0
-        curvature = 0.0
-        for v in (best, worst):
-            for j in range(starts[v], starts[v + 1]):
-                c = entries[j]
-                curvature += room[c] * room[c] * (1.0 - 1.0 / holders[part_of[c]])
-                room[c] = 0.0
-        curvature *= tightness
-        step = weights[worst]
-        if gain < step * curvature:
-            step = gain / curvature
-        weights[best] += step
-        weights[worst] -= step
-        shift(best, step, starts, entries, part_of, point, totals)
-        shift(worst, -step, starts, entries, part_of, point, totals)
-    return slopes[best], slopes[best] - mean
+    return best, worst, mean
+
+
+@njit(cache=True, nogil=True, borrows=True)
+def exchange(best, worst, gain, kept, part_of, holders, tightness, point, totals, room):
+    """A pairwise step: give as much of the worst answer's weight to the best as is worthwhile.
+
+    room: zeros for all copies, also afterwards.
+    """
+    heads, starts, entries, following, weights = kept
+    for j in range(starts[best], starts[best + 1]):
+        room[entries[j]] += 1.0
+    for j in range(starts[worst], starts[worst + 1]):
+        room[entries[j]] -= 1.0
+    curvature = 0.0
+    for v in (best, worst):
+        for j in range(starts[v], starts[v + 1]):
+            c = entries[j]
+            curvature += room[c] * room[c] * (1.0 - 1.0 / holders[part_of[c]])
+            room[c] = 0.0
+    curvature *= tightness
+    step = weights[worst]
+    if gain < step * curvature:
+        step = gain / curvature
+    weights[best] += step
+    weights[worst] -= step
+    shift(best, step, starts, entries, part_of, point, totals)
+    shift(worst, -step, starts, entries, part_of, point, totals)
 
 
 @njit(cache=True, nogil=True)
-def mix(active, member_ends, copy_ends, part_of, holders, linear, tightness, goals, share, kept, point, totals, gaps):
-    """The quadratic program: mixtures of kept answers with the largest linear . point - c / 2 |point - mean|^2.
+def mix(active, member_ends, part_of, holders, pinned, center, tightness, goals, share, kept, point, totals, gaps, room, slopes):
+    """The quadratic program: mixtures of kept answers with the largest (pinned + center) . point - c / 2 |point - mean|^2.
 
-    It stops where the gap, which is written, is at most `share` of what the model lies below the goal.
+    Pairwise steps, member by member, until the gap, which is written, is at most `share` of what the model lies below the goal.
+    Members that had no gap to speak of wait until those that had are done.
     """
-    heads, starts, entries, following, weights = kept
-    room, slopes = np.zeros(part_of.shape[0]), np.zeros(weights.shape[0])
     for s in active:
-        for _ in range(_SWEEPS):
+        first, last = member_ends[s], member_ends[s + 1]
+        busy = np.ones(last - first, np.uint8)
+        all_busy = True
+        least = 0.0
+        for sweep in range(1, _SWEEPS + 1):
             model, gap = 0.0, 0.0
-            for m in range(member_ends[s], member_ends[s + 1]):
-                best, more = improve(
-                    m, starts, entries, part_of, holders, linear, tightness[s], point, totals, heads, following, weights, room,
-                    slopes,
-                )
-                model += best
-                gap += more
-            gaps[s] = gap
-            if gap <= share * (goals[s] - model):
-                break
+            for m in range(first, last):
+                if not (all_busy or busy[m - first]):
+                    continue
+                best, worst, mean = steepest(m, kept, part_of, holders, pinned, center, tightness[s], point, totals, slopes)
+                model += slopes[best]
+                gap += slopes[best] - mean
+                busy[m - first] = slopes[best] - mean > least
+                if best != worst and slopes[best] > slopes[worst]:
+                    gain = slopes[best] - slopes[worst]
+                    exchange(best, worst, gain, kept, part_of, holders, tightness[s], point, totals, room)
+            if all_busy:
+                gaps[s] = gap
+                wanted = share * (goals[s] - model)
+                least = max(0.1 * wanted / (last - first), 0.0)
+                if gap <= wanted:
+                    break
+            all_busy = sweep % _WAIT == 0 or (not all_busy and gap <= 0.5 * wanted)
 
 
 @njit(cache=True, nogil=True)

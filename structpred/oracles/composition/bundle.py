@@ -34,6 +34,7 @@ class Bundle:
         self.center, self.level, self.tightness = rounds.multipliers.copy(), np.zeros(n), np.ones(n)
         self.point, self.totals, self.model = np.zeros(len(rounds.counts)), np.zeros(len(rounds.theta)), np.zeros(n)
         self.nulls, self.gap = np.zeros(n, np.int64), np.zeros(n)
+        self.room, self.slopes = np.zeros(len(rounds.counts)), np.empty(0)
 
     @property
     def kept(self) -> tuple[AnyArray, ...]:
@@ -76,23 +77,33 @@ class Bundle:
     def _mix(self, active: Integers) -> None:
         """Solve the quadratic program; propose multipliers, and what the model says of them."""
         rounds, batch = self.rounds, self.rounds.batch
-        ends = batch.member_ends, batch.copy_ends, batch.part_of
-        linear = rounds.pinned + self.center
+        ends = batch.member_ends, batch.part_of, batch.holders
         goals = self.level + self.pinned
-        _kernels().mix(active, *ends, batch.holders, linear, self.tightness, goals, SHARE, self.kept, self.point, self.totals, self.gap)
+        _kernels().mix(
+            active, *ends, rounds.pinned, self.center, self.tightness, goals, SHARE, self.kept, self.point, self.totals, self.gap,
+            self.room, self.slopes,
+        )  # fmt: skip
         _kernels().propose(
             active, batch.slot_ends, batch.shared, batch.shared_ends, batch.copies, rounds.member_of, self.tightness, self.point,
             self.totals, self.center, rounds.multipliers, rounds.changed,
         )  # fmt: skip
         _kernels().model_of(
-            active, batch.member_ends, batch.part_of, rounds.plain, rounds.pins, rounds.wanted, rounds.force, rounds.multipliers,
-            self.kept, self.model,
+            active,
+            batch.member_ends,
+            batch.part_of,
+            rounds.plain,
+            rounds.pins,
+            rounds.wanted,
+            rounds.force,
+            rounds.multipliers,
+            self.kept,
+            self.model,
         )
 
     def _keep(self, members: Integers) -> None:
         """Keep those answers of these members that are new."""
         rounds, n = self.rounds, self.n_kept
-        size = int(self.starts[n] + rounds.counts.sum())
+        size = int(self.starts[n] + rounds.answer_sizes[members].sum())
         if size > len(self.entries):
             self.entries = np.append(self.entries, np.zeros(size, np.int64))
         if n + len(members) > len(self.weights):
@@ -100,6 +111,7 @@ class Bundle:
             self.starts, self.following = np.append(self.starts, more), np.append(self.following, more)
             self.owners, self.codes = np.append(self.owners, more), np.append(self.codes, more.astype(np.uint64))
             self.weights = np.append(self.weights, more.astype(np.float64))
+            self.slopes = np.empty(len(self.weights))
         self.n_kept = _kernels().insert(members, rounds.batch.copy_ends, rounds.counts, self.codes, self.owners, self.kept, n)
         for v, m in enumerate(self.owners[n : self.n_kept].tolist(), n):
             if rounds.kept[m]:
