@@ -94,7 +94,7 @@ def exchange(best, worst, gain, kept, part_of, holders, tightness, point, totals
 
     room: zeros for all copies, also afterwards.
     """
-    heads, starts, entries, following, weights = kept
+    _, starts, entries, _, weights = kept
     for j in range(starts[best], starts[best + 1]):
         room[entries[j]] += 1.0
     for j in range(starts[worst], starts[worst + 1]):
@@ -171,7 +171,7 @@ def propose(active, slot_ends, shared, shared_ends, copies, member_of, tightness
 @njit(cache=True, nogil=True)
 def model_of(active, member_ends, part_of, plain, pins, wanted, force, multipliers, kept, out):
     """What the dual function is at least at the multipliers: the best kept answers' worth."""
-    heads, starts, entries, following, weights = kept
+    heads, starts, entries, following, _ = kept
     for s in active:
         out[s] = 0.0
         for m in range(member_ends[s], member_ends[s + 1]):

@@ -20,8 +20,8 @@ PATIENCE, WEAKER = 5, 0.65
 class Bundle:
     """Answers that members gave in the rounds of a batch, their mixtures, and the multipliers with the lowest dual value.
 
-    center: these multipliers; level: the dual function there. point: each copy's share in the mixture; totals: their sums by part.
-    model: what the kept answers say of the dual function where members were asked last.
+    center: these multipliers; level: the dual function there. point: each copy's share in the mixture; totals: sums of these by
+    part. model: what the kept answers say of the dual function where members were asked last.
     """
 
     def __init__(self, rounds: Rounds) -> None:

@@ -91,8 +91,8 @@ class Rounds:
             labels, label_ends = argmax_batch(oracle, scores, ends, own)
             parts, part_ends = parts_batch(oracle, labels, label_ends, own)
             wrong = kernels.take(
-                asked, parts, part_ends, batch.copy_ends, batch.part_of, batch.holders, self.plain, self.pins, self.wanted, self.force,
-                self.multipliers, self.counts, self.answer_sizes, self.values, self.moved,
+                asked, parts, part_ends, batch.copy_ends, batch.part_of, batch.holders, self.plain, self.pins, self.wanted,
+                self.force, self.multipliers, self.counts, self.answer_sizes, self.values, self.moved,
             )  # fmt: skip
             if wrong >= 0:
                 raise OracleError(

@@ -88,7 +88,8 @@ class _Tree:
                     pins = node.pins.copy()
                     pins[node.part] = sign
                     open_ones.append(i)
-                    pinned.append((pins, node.multipliers))
+                    # where nothing is left to agree on, multipliers only blur what pins cost that cannot be kept
+                    pinned.append((pins, node.multipliers * (not pins[self.layouts[i].shared].all())))
             if not open_ones:
                 return
             self._solve(np.array(open_ones), pinned)
