@@ -29,14 +29,11 @@ class Bundle:
         self.rounds, n = rounds, len(rounds.sizes)
         whole, real = np.empty(0, np.int64), np.empty(0)
         self.heads, self.starts, self.n_kept = np.full(len(rounds.values), -1), np.zeros(1, np.int64), 0
-        self.entries, self.following, self.owners, self.weights, self.codes = whole, whole, whole, real, whole.astype(np.uint64)
+        self.entries, self.following, self.owners, self.weights, self.codes = whole, whole, whole, real, whole
+        self.keys = np.random.default_rng(0).integers(1 << 62, size=len(rounds.counts))
         self.labels: dict[int, Labels] = {}
         self.level, self.tightness, self.nulls = np.zeros(n), np.ones(n), np.zeros(n, np.int64)
-        self.point, self.totals, self.room = (
-            np.zeros(len(rounds.counts)),
-            np.zeros(len(rounds.theta)),
-            np.zeros(len(rounds.counts)),
-        )
+        self.point, self.room, self.totals = *np.zeros((2, len(rounds.counts))), np.zeros(len(rounds.theta))
         self.model, self.gap = np.zeros(n), np.zeros(n)
         self.pinned = np.add.reduceat(rounds.force * rounds.wanted, rounds.batch.member_ends[:-1])
 
@@ -90,7 +87,17 @@ class Bundle:
             )
         kept = self.heads, self.starts, self.entries, self.following, self.weights
         self.n_kept = _kernels().insert(
-            members, batch.copy_ends, batch.part_of, rounds.counts, self.codes, self.owners, kept, n, self.point, self.totals
+            members,
+            batch.copy_ends,
+            batch.part_of,
+            rounds.counts,
+            self.keys,
+            self.codes,
+            self.owners,
+            kept,
+            n,
+            self.point,
+            self.totals,
         )
         for v, m in enumerate(self.owners[n : self.n_kept].tolist(), n):
             if rounds.kept[m]:
