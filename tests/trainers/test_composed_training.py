@@ -72,9 +72,9 @@ def test_bounds_never_cross(trainer: str, max_nodes: int | None) -> None:
     best = fitted(EnumeratedOracle.of(Budgeted())).certificate_.primal
     for row in model.history_:
         if row["primal"] is not None:
-            assert row["primal"] >= best * (1 - 1e-9)
+            assert row["primal"] >= best * (1 - 1e-6)
         if row["dual"] is not None and trainer != "mira":
-            assert row["dual"] <= best * (1 + 1e-9)
+            assert row["dual"] <= min(row["primal"], best) * (1 + 1e-9)
 
 
 def test_bounds_without_a_search_say_that_they_stay_open(caplog: pytest.LogCaptureFixture) -> None:
