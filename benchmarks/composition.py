@@ -1,8 +1,8 @@
 """Composed oracles beside general solvers, on the same instances: ``python benchmarks/composition.py``.
 
-Chains whose distant words are linked, too (skip chains), and chains with budgets of labels, scores N(0, 1). For each kind: members
-that were asked (one answer of one member counts once), CPU seconds of all instances, the share proven best, and how far the bounds
-lie above the best on average. `rounds` is `Composed(max_nodes=None)`, without a search; the integer programs have a variable for
+Chains whose distant words are linked, too (skip chains), and chains with budgets of labels, scores N(0, 1). For each kind: the
+answers of a member, CPU seconds of all instances, one by one, the share proven best, and how far the bounds lie
+above the best on average. `rounds` is `Composed(max_nodes=None)`, without a search; the integer programs have a variable for
 each label and each pair of an edge, as HiGHS (scipy.optimize.milp) and CP-SAT (scores in millionths, one thread) take them.
 
 --quick: three small instances of each kind.
