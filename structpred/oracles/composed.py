@@ -129,7 +129,7 @@ class Composed(Oracle):
     def _solved(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> Solved:
         layouts = [self._layout(shape) for shape in shapes]
         flat, _ = checked_batch(scores, offsets, [len(one.holders) for one in layouts])
-        return Search(self, shapes, layouts, flat, self.max_nodes).go() if layouts else ([], np.empty(0), [])
+        return Search(self, shapes, layouts, flat, self.max_nodes).go() if layouts else Solved([], np.empty(0), [])
 
     @cached_property
     def _layout(self) -> Callable[[Shape], Layout]:

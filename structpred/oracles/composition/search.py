@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from heapq import heappop, heappush
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,8 +20,14 @@ ROUNDS, PINNED = 60, 20
 ENOUGH = 1000
 
 
-#: of each instance: the best output found, a bound on all, and whether that proves it best
-Solved = tuple[list[Labels], Floats, list[bool]]
+class Solved(NamedTuple):
+    """Of each instance: the best output found, a bound on all, and whether that proves it best."""
+
+    labels: list[Labels]
+    bounds: Floats
+    proven: list[bool]
+
+
 #: a subproblem: minus its bound, its age, the part to pin next (-1: none is left), the pins, multipliers to start from
 Node = tuple[float, int, int, Integers, Floats]
 
@@ -65,7 +71,7 @@ class Search:
         if np.isinf(self.best).any():
             i = int(np.isinf(self.best).argmax())
             raise InfeasibleError(f"sample {i}: no output was found on which the members of {type(self.whole).__name__} agree")
-        return self.labels, self.bounds, (self.bounds - self.best <= root.tolerance).tolist()
+        return Solved(self.labels, self.bounds, (self.bounds - self.best <= root.tolerance).tolist())
 
     def _rounds(self, owners: Integers, pins: Integers, multipliers: Floats, batch: Batch, sign: float = 1.0) -> Rounds:
         ends, shapes = self.batch.part_ends, [self.shapes[i] for i in owners.tolist()]
