@@ -9,7 +9,7 @@ import numpy as np
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Shape
 from structpred.core.types import Floats, Integers
-from structpred.errors import InfeasibleError
+from structpred.errors import ConvergenceError, InfeasibleError
 from structpred.oracles.composition.bundle import Bundle
 from structpred.oracles.composition.layout import Batch, Layout
 from structpred.oracles.composition.rounds import Rounds
@@ -55,7 +55,7 @@ class Search:
         self.ages = [0] * n
 
     def go(self) -> Solved:
-        """All stages. Raises InfeasibleError where the members exclude every output."""
+        """All stages. Raises InfeasibleError where the members exclude every output, ConvergenceError where none was found."""
         cheap, n = np.array([not one.expensive for one in self.layouts]), len(self.layouts)
         root = self._rounds(np.arange(n), np.zeros(len(self.theta), np.int64), np.zeros(len(self.batch.part_of)), self.batch)
         left = root.descend(np.flatnonzero(cheap), ROUNDS if cheap.any() else 0)
@@ -70,7 +70,8 @@ class Search:
             self._finish(rounds, np.arange(len(at)), at, PINNED)
         if np.isinf(self.best).any():
             i = int(np.isinf(self.best).argmax())
-            raise InfeasibleError(f"sample {i}: no output was found on which the members of {type(self.whole).__name__} agree")
+            error = ConvergenceError if self.queues[i] else InfeasibleError
+            raise error(f"sample {i}: no output was found on which the members of {type(self.whole).__name__} agree")
         return Solved(self.labels, self.bounds, (self.bounds - self.best <= root.tolerance).tolist())
 
     def _rounds(self, owners: Integers, pins: Integers, multipliers: Floats, batch: Batch, sign: float = 1.0) -> Rounds:
