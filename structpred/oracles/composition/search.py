@@ -87,7 +87,8 @@ class Search:
             rounds = self._rounds(rows, np.zeros(size, np.int64), np.zeros(len(batch.part_of)), batch, sign)
             rounds.ask()
             found.append(np.add.reduceat(rounds.values, batch.member_ends[:-1]))
-        self.least[rows], self.sizes[rows] = -found[1], 1.0 + found[0] + found[1]
+        self.sizes[rows] = 1.0 + found[0] + found[1]
+        self.least[rows] = -found[1] - self.sizes[rows]  # room for rounding; a pin that cannot be kept costs more
 
     def _branches(self, i: int) -> list[tuple[Integers, Floats]]:
         """Pins and multipliers of the next two subproblems of an instance; none where its search is over."""
@@ -117,7 +118,7 @@ class Search:
             shared = self.layouts[i].shared
             a, b = batch.part_ends[[s, s + 1]].tolist()
             first, last = batch.copy_ends[batch.member_ends[[s, s + 1]]].tolist()
-            pins = rounds.pins[a:b]
+            pins = rounds.pins[a:b].copy()
             apart = np.abs(bundle.totals[a:b] / batch.holders[a:b] - 0.5)[shared] + 9.0 * (pins[shared] != 0)
             part = int(shared[apart.argmin()]) if apart.min() < 9.0 else -1
             if rounds.low[s] >= self.least[i] or rounds.batch is self.batch:  # else no output keeps the pins
