@@ -120,11 +120,11 @@ def chain(watch: Stopwatch, length: int, m: int, scale: float, slow: bool) -> di
     from structpred.errors import ConvergenceError
     from structpred.oracles.mrf import graph_shape
     from structpred.oracles.tree_mrf import TreeMRF
-    from structpred.projections.active_set import nearest_in_hull
     from structpred.projections.tree_marginals import chain_forest, project_forests, project_onto_chain_marginals
 
     sys.path.insert(0, str(ROOT / "tests" / "projections"))
     from reference_algorithm3 import project_by_algorithm_3
+    from reference_wolfe import nearest_in_hull
 
     rng = np.random.default_rng(0)
     point = scale * rng.normal(size=(length - 1, m, m))
