@@ -23,7 +23,6 @@ from structpred.oracles.arborescence import ArborescenceOracle
 from structpred.oracles.assignment import AssignmentOracle
 from structpred.oracles.chain import ChainOracle
 from structpred.oracles.shortest_path import ShortestPathOracle
-from structpred.projections.active_set import nearest_in_hull
 from structpred.projections.lockstep import ActiveSets, nearest_in_hulls
 
 
@@ -102,7 +101,7 @@ def sparsemap(oracle: Oracle, shapes: Sequence[Any], turns: int) -> tuple[dict[s
     def alone() -> None:
         for i in some:
             shape, own = shapes[i], points[offsets[i] : offsets[i + 1]]
-            nearest_in_hull(own, lambda s, k=shape: oracle.argmax(s, k), lambda y, k=shape: oracle.parts(y, k), len(own))
+            nearest_in_hulls(oracle, own, [0, len(own)], [shape])
 
     fresh = nearest_in_hulls(oracle, points, offsets, shapes)  # those of the kept sets are solved for again below
     calls: dict[str, Callable[[], Any]] = {

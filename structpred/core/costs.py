@@ -13,7 +13,6 @@ from structpred.core.oracle import Labels, Oracle, Shape
 from structpred.core.own_code import raised
 from structpred.core.types import Flags, Floats, Integers
 from structpred.errors import LossError, ParameterError, StructpredError
-from structpred.runtime.moved import renamed
 from structpred.runtime.ranges import ends_of
 
 #: dense part costs of all instances are kept if they take at most this number of bytes, else they are computed again at each call
@@ -375,6 +374,3 @@ class _Sparse(NamedTuple):
 def _rounding(constant: float, costs: Floats) -> float:
     """How far constant + sum(costs) may be from its exact value."""
     return 1e-9 * (1.0 + abs(constant) + float(np.abs(costs).sum()))
-
-
-__getattr__ = renamed(__name__, {"PartLoss": "Cost", "InstanceLosses": "InstanceCosts"})

@@ -13,7 +13,7 @@ from structpred.core.scores import check_listed, checked_batch, checked_scores, 
 from structpred.core.types import Floats, Integers
 from structpred.core.weights import padded
 from structpred.errors import DataError, InfeasibleError
-from structpred.projections.active_set import nearest_mixture
+from structpred.projections.lockstep import nearest_mixture
 from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits
 from structpred.runtime.ranges import ends_of

@@ -11,7 +11,7 @@ from structpred.core.oracle import Labels, Scores, Shape
 from structpred.core.types import Floats, Integers
 from structpred.errors import DataError
 from structpred.oracles.mrf import NOTHING_LEFT, PairwiseOracle, given, graph_of, links_of, refuse
-from structpred.projections.active_set import nearest_mixture
+from structpred.projections.lockstep import nearest_mixture
 from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits
 from structpred.runtime.settings import checked_whole

@@ -12,7 +12,7 @@ from structpred.core.scores import checked_scores
 from structpred.core.types import ArrayLike, Floats, Integers
 from structpred.errors import DataError, InfeasibleError, OracleError, ParameterError
 from structpred.oracles.solvers._constraint_rows import checked_rows
-from structpred.projections.active_set import nearest_mixture
+from structpred.projections.lockstep import nearest_mixture
 
 #: the most outputs of one shape
 MAX_OUTPUTS = 1 << 18

@@ -9,7 +9,7 @@ from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.scores import check_listed, checked_batch, checked_scores, checked_sizes, checked_table
 from structpred.core.types import ArrayLike, Floats, Integers
 from structpred.errors import InfeasibleError
-from structpred.projections.active_set import nearest_mixture
+from structpred.projections.lockstep import nearest_mixture
 from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits
 

@@ -11,7 +11,7 @@ from structpred.core.scores import checked_scores, checked_sizes, kept_for_shape
 from structpred.core.types import ArrayLike, Floats, Integers
 from structpred.errors import DataError, InfeasibleError
 from structpred.oracles.decisions._by_shape import by_shape, marginals_of_one
-from structpred.projections.active_set import nearest_mixture
+from structpred.projections.lockstep import nearest_mixture
 from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits
 from structpred.runtime.ranges import ends_of, spans

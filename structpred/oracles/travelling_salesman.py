@@ -11,7 +11,7 @@ from structpred.core.types import Floats, Integers
 from structpred.errors import DataError, InfeasibleError
 from structpred.oracles.decisions._by_shape import by_shape, marginals_of_one
 from structpred.oracles.decisions._tours import Pairs, TourOracle, pairs_of
-from structpred.projections.active_set import nearest_mixture
+from structpred.projections.lockstep import nearest_mixture
 from structpred.runtime.lazy_names import later
 
 _kernels = later("structpred.oracles.decisions._tour_kernels")

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from structpred.core.oracle import Oracle, Shape
+from structpred.core.oracle import Oracle, Scores, Shape
 from structpred.core.packing import argmax_batch, check_finite, parts_batch
+from structpred.core.scores import checked_scores
 from structpred.core.types import ArrayLike, Floats, Integers
 from structpred.errors import ConvergenceError, DataError, OracleError, ParameterError
 from structpred.projections.active_pools import ActivePools
@@ -155,9 +156,11 @@ def nearest_in_hulls(
 ) -> HullPoints:  # fmt: skip
     """max_mu points . mu - 1/2 sum_p metric_p mu_p^2 over the hull of all outputs, for each instance of a batch.
 
-    With metric 1, the default, mu is the nearest point of the hull. Wolfe's method (1976) as in `nearest_in_hull`, for all
-    unfinished instances together: a major cycle asks the oracle once, for the whole batch, for the best outputs at points -
-    metric * mu; minor cycles run in one compiled call. The oracle needs nothing but its three methods.
+    With metric 1, the default, mu is the nearest point of the hull. Wolfe's method (1976), which is the active set method of
+    SparseMAP (Niculae et al. 2018), for all unfinished instances together: mu is optimal over the affine hull of few active
+    vertices. A major cycle asks the oracle once, for the whole batch, for the best outputs at points - metric * mu, which become
+    active. Minor cycles, in one compiled call, move to the new optimum; where the way leaves the hull they stop, and drop what
+    has weight zero. No active set comes twice, so it is finite. The oracle needs nothing but its three methods.
 
     Parameters
     ----------
@@ -216,6 +219,15 @@ def nearest_in_hulls(
             pools.clear(slot)
         raise
     return HullPoints(batch[4], gaps, n_calls, pools, batch, pools.versions[slots], jobs)
+
+
+def nearest_mixture(self: Oracle, point: Scores, shape: Shape) -> Floats:
+    """The nearest mixture of outputs to a point, as `nearest_in_hulls` finds it; a call of argmax a step.
+
+    The method `project` of oracles that have no faster one: ``project = nearest_mixture`` in the class.
+    """
+    point = checked_scores(point, self.n_parts(shape), shape)
+    return nearest_in_hulls(self, point, [0, len(point)], [shape]).mu
 
 
 def _solve(

@@ -11,7 +11,6 @@ from structpred.core.stand_ins import stand_in
 from structpred.core.types import AnyArray, ArrayLike, Floats, Integers
 from structpred.core.weights import Vector
 from structpred.errors import DataError
-from structpred.runtime.moved import renamed
 
 
 def checked_rows(rows: ArrayLike, n: int) -> Integers:
@@ -132,6 +131,3 @@ class AddedScores(InstanceSubset):
     def arrays(self) -> Sequence[AnyArray]:
         """The data of the map, and what was added."""
         return (*self.features.arrays(), *(own for own in self.added if own is not None))
-
-
-__getattr__ = renamed(__name__, {"TakenFeatures": "InstanceSubset"})

@@ -174,7 +174,7 @@ class Task:
     def require(self, needs: Sequence[str | tuple[str, ...]], who: str) -> None:
         """Raise MissingCapabilityError unless the oracle, or the features, offer everything in `needs`.
 
-        Any argmax is enough for projections (`projections/active_set.py`).
+        Any argmax is enough for projections (`projections/lockstep.py`).
         """
         offered = capabilities(self.oracle) | getattr(self.features, "capabilities", frozenset()) | {"project"}
         require(needs, self.oracle, who, offered)

@@ -17,7 +17,6 @@ import numpy as np
 from structpred.core.products import dot
 from structpred.core.regulariser import DualMap
 from structpred.errors import ParameterError
-from structpred.runtime.moved import present_name
 from structpred.runtime.settings import checked_positive, is_number
 from structpred.task.steps import running_sum
 from structpred.trainers.bcfw import BCFW
@@ -124,7 +123,7 @@ class CoCoARounds(rounds.RoundAlgorithm):
 
     def _without_weights(self, state: Any) -> Any:
         """The blocks alone, as they are kept between rounds."""
-        return getattr(self.trainer, present_name(self.trainer, "without_weights", "at_rest"))(state)
+        return self.trainer.without_weights(state)
 
     def _curvature(self, part: rounds.Part) -> DualMap:
         """sigma', or for each weight the share of it that the number of its shards is of theirs; one at least."""

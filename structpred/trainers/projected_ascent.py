@@ -15,14 +15,14 @@ from typing import Annotated, NamedTuple, cast
 
 import numpy as np
 
-from structpred.core.own_code import blamed, own_code
+from structpred.core.own_code import of_sample, own_code
 from structpred.core.products import dot
 from structpred.core.regulariser import pieces_of
 from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 from structpred.errors import OracleError
 from structpred.objectives.margin import MarginRescaling
-from structpred.projections.active_set import nearest_mixture
+from structpred.projections.lockstep import nearest_mixture
 from structpred.runtime.memory import check_fits
 from structpred.task.task import PROBED, Task
 from structpred.trainers.problem import Problem, Trainer
@@ -83,7 +83,7 @@ class ProjectedAscent(Trainer):
         try:
             direction = project(point, task.shapes[item]) - mu
         except Exception as error:
-            raise blamed(error, item, task.oracle, "project") from error
+            raise of_sample(error, item, task.oracle, "project") from error
         if item < PROBED and own_code(task.oracle):
             # how far the answer leaves the point behind: no answer of the hull is further towards it than all outputs
             ahead, found = point - mu - direction, mu + direction

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from reference_wolfe import nearest_in_hull
 
 from structpred.core.oracle import Oracle
 from structpred.errors import ConvergenceError, DataError, OracleError, ParameterError
@@ -10,7 +11,6 @@ from structpred.oracles.assignment import AssignmentOracle
 from structpred.oracles.chain import ChainOracle
 from structpred.oracles.enumerated import EnumeratedOracle
 from structpred.oracles.multiclass import MulticlassOracle
-from structpred.projections.active_set import nearest_in_hull
 from structpred.projections.lockstep import ActiveSets, nearest_in_hulls
 
 BATCHES = [

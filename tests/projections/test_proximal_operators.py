@@ -22,12 +22,10 @@ from structpred.projections.prox.groups import (
 )
 from structpred.projections.prox.squares import (
     prox_squared_l1,
-    prox_squared_l1_by_sorting,
     prox_squared_l2p,
     prox_squared_l21,
     prox_squared_lp,
     prox_weighted_squared_l1,
-    prox_weighted_squared_l1_by_sorting,
 )
 
 CUTS = np.array([0, 2, 2, 3, 7])
@@ -95,14 +93,6 @@ ANY = (1, 2, 7, 40)
 OPERATORS = {
     "squared l1": Operator(
         prox_squared_l1,
-        lambda x: 0.5 * float(np.abs(x).sum()) ** 2,
-        lambda cp, x: cp.square(cp.norm1(x)) / 2,
-        lambda u: 0.5 * float(np.abs(u).max()) ** 2,
-        capped,
-        ANY,
-    ),
-    "squared l1 by sorting": Operator(
-        prox_squared_l1_by_sorting,
         lambda x: 0.5 * float(np.abs(x).sum()) ** 2,
         lambda cp, x: cp.square(cp.norm1(x)) / 2,
         lambda u: 0.5 * float(np.abs(u).max()) ** 2,
@@ -232,21 +222,31 @@ def test_it_is_the_solution_of_the_convex_program(operator) -> None:
         assert ours <= problem.value + 1e-7 * (1.0 + abs(problem.value))
 
 
-def test_linear_time_is_the_sort() -> None:
-    """Any step, ties, zeros and weights of zero; long points in any order: to rounding."""
+def test_thresholds_solve_their_equation() -> None:
+    """Any step, ties, zeros, weights of zero, long points: step sum_i d_i (|x_i| - d_i tau)_+ = tau, as halving finds it."""
     rng = np.random.default_rng(1)
+
+    def by_halving(x, step, d):
+        low, high = 0.0, step * float((d * np.abs(x)).sum())
+        for _ in range(2000):
+            middle = 0.5 * (low + high)
+            if not low < middle < high:
+                break
+            rises = step * float((d * np.maximum(np.abs(x) - d * middle, 0.0)).sum()) > middle
+            low, high = (middle, high) if rises else (low, middle)
+        return np.sign(x) * np.maximum(np.abs(x) - d * low, 0.0)
+
     for k in range(400):
         n = int(rng.integers(1, 40))
         x = rng.integers(-3, 4, n).astype(np.float64) if k % 2 else rng.normal(size=n) * 10.0 ** rng.uniform(-2, 2)
         step, d = float(rng.choice([0.0, 1e-300, 1e-3, 0.1, 1.0, 10.0, 1e300])), rng.choice([0.0, 0.3, 1.0, 2.0], n)
         near = {"rtol": 0.0, "atol": 1e-12 * max(1.0, float(np.abs(x).max()))}
-        np.testing.assert_allclose(prox_squared_l1(x, step), prox_squared_l1_by_sorting(x, step), **near)
-        by_sorting = prox_weighted_squared_l1_by_sorting(x, step, d)
-        np.testing.assert_allclose(prox_weighted_squared_l1(x, step, d), by_sorting, **near)
+        np.testing.assert_allclose(prox_squared_l1(x, step), by_halving(x, step, np.ones(n)), **near)
+        np.testing.assert_allclose(prox_weighted_squared_l1(x, step, d), by_halving(x, step, d), **near)
     long = rng.normal(size=50_000)
     for x in (long, np.sort(long), np.sort(np.abs(long))[::-1]):
         for step in (1e-9, 1e-3, 1.0):
-            np.testing.assert_allclose(prox_squared_l1(x, step), prox_squared_l1_by_sorting(x, step), rtol=0.0, atol=1e-12)
+            np.testing.assert_allclose(prox_squared_l1(x, step), by_halving(x, step, np.ones(len(x))), rtol=0.0, atol=1e-11)
 
 
 def test_what_is_known_in_closed_form() -> None:

@@ -5,12 +5,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from reference_algorithm3 import project_by_algorithm_3
+from reference_wolfe import nearest_in_hull
 
 from structpred.errors import ConvergenceError, DataError, InfeasibleError, ParameterError
 from structpred.oracles.chain import ChainOracle
 from structpred.oracles.mrf import graph_of, graph_shape
 from structpred.oracles.tree_mrf import TreeMRF
-from structpred.projections.active_set import nearest_in_hull
 from structpred.projections.simplex import project_onto_simplex
 from structpred.projections.tree_marginals import (
     Forest,

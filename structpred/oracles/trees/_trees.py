@@ -21,7 +21,7 @@ from structpred.core.scores import (
     shaped_scores,
 )
 from structpred.core.types import Floats, Integers
-from structpred.projections.active_set import nearest_mixture
+from structpred.projections.lockstep import nearest_mixture
 from structpred.runtime.entries import entry_of
 from structpred.runtime.memory import check_fits
 from structpred.runtime.ranges import ends_of

@@ -15,88 +15,49 @@ from structpred.runtime.settings import checked_nonnegative
 
 
 def prox_squared_l1(point: ArrayLike, step: float) -> Floats:
-    """argmin_x |x - point|^2 / 2 + step * 1/2 (sum_i |x_i|)^2.
-
-    All entries move by one threshold towards 0, which some reach: expected O(n), to rounding `prox_squared_l1_by_sorting`.
-    DataError also for a point that is too large to be added up.
-
-    >>> prox_squared_l1([3.0, -1.0, 1.0], 1.0).tolist()
-    [1.5, 0.0, 0.0]
-    """
-    x, step = checked_point(point), checked_nonnegative(step, "step")
-    return shrunk(x, threshold_of(x, np.ones(1), step))
-
-
-def prox_squared_l1_by_sorting(point: ArrayLike, step: float) -> Floats:
     """argmin_x |x - point|^2 / 2 + step * 1/2 (sum_i |x_i|)^2, by Algorithm 2 of Martins et al. (2010).
 
-    Algorithm 2 has the 1/2, as equation 7 does; line 7 of Algorithm 3 as printed leaves it out. O(n log n).
+    All entries move by one threshold towards 0, which some reach. Algorithm 2 has the 1/2, as equation 7 does; line 7 of
+    Algorithm 3 as printed leaves it out. O(n log n). DataError also for a point that is too large to be added up.
 
-    >>> prox_squared_l1_by_sorting([3.0, -1.0, 1.0], 1.0).tolist()
+    >>> prox_squared_l1([3.0, -1.0, 1.0], 1.0).tolist()
     [1.5, 0.0, 0.0]
     """
     x, step = checked_point(point), checked_nonnegative(step, "step")
     if step == 0.0:
         return x.copy()
     y = np.sort(np.abs(x))[::-1]  # 2: the largest first
-    thresholds = np.cumsum(y) / (1.0 / step + np.arange(1, len(y) + 1))
-    return shrunk(x, float(thresholds.max()))  # 3 and 4: they rise up to rho, and fall from there
-
-
-def threshold_of(x: Floats, weights: Floats, step: float) -> float:
-    """By how much an entry with the weight 1 moves in step/2 (sum_i weights_i |x_i|)^2; one weight may hold for all.
-
-    Raises DataError where the sum of the sizes, or of the squared weights, overflows.
-
-    >>> threshold_of(np.array([3.0, -1.0]), np.ones(1), 1.0)
-    1.5
-    """
-    from structpred.projections.prox._prox_kernels import threshold
-
-    tau = float(threshold(x, weights, step)) if step > 0.0 else 0.0
-    if np.isnan(tau):
-        raise DataError(f"the point is too large to be added up: its largest size is {np.abs(x).max():g}")
-    return tau
+    return shrunk(x, _threshold(y, np.ones(len(y)), step))
 
 
 def prox_weighted_squared_l1(point: ArrayLike, step: float, weights: ArrayLike) -> Floats:
-    """argmin_x |x - point|^2 / 2 + step * 1/2 (sum_i weights_i |x_i|)^2  (Martins et al. 2010, equation 28).
+    """argmin_x |x - point|^2 / 2 + step * 1/2 (sum_i weights_i |x_i|)^2, by Algorithm 4 of Martins et al. (2010).
 
-    weights: (n,), >= 0, else DataError; 0 leaves its entry as it is. Entry i moves by weights_i tau towards 0: expected O(n), to
-    rounding `prox_weighted_squared_l1_by_sorting`.
+    In its terms a_r = weights_r^2 and u_r = x_r / weights_r: equations 29 to 37 minimise
+    sum_r a_r (u_r - u_0r)^2 / 2 + step/2 (sum_r a_r u_r)^2. weights: (n,), >= 0, else DataError; 0 leaves its entry as it is.
+    O(n log n).
 
     >>> prox_weighted_squared_l1([3.0, -1.0, 1.0], 1.0, [1.0, 1.0, 0.0]).tolist()
     [1.5, 0.0, 1.0]
     """
-    x, d, step = *_checked(point, weights), checked_nonnegative(step, "step")
-    return shrunk(x, d * threshold_of(x, d, step))
-
-
-def prox_weighted_squared_l1_by_sorting(point: ArrayLike, step: float, weights: ArrayLike) -> Floats:
-    """argmin_x |x - point|^2 / 2 + step * 1/2 (sum_i weights_i |x_i|)^2, by Algorithm 4 of Martins et al. (2010).
-
-    In its terms a_r = weights_r^2 and u_r = x_r / weights_r: equations 29 to 37 minimise
-    sum_r a_r (u_r - u_0r)^2 / 2 + step/2 (sum_r a_r u_r)^2. Arguments and errors as those of `prox_weighted_squared_l1`.
-    O(n log n).
-
-    >>> prox_weighted_squared_l1_by_sorting([3.0, -1.0, 1.0], 1.0, [1.0, 1.0, 0.0]).tolist()
-    [1.5, 0.0, 1.0]
-    """
-    x, d, step = *_checked(point, weights), checked_nonnegative(step, "step")
+    x, d, step = checked_point(point), checked_point(weights), checked_nonnegative(step, "step")
+    if len(x) != len(d) or (d < 0.0).any():
+        raise DataError(f"expected {len(x)} weights >= 0 like the point, got {len(d)}, the least {d.min():g}")
     used = d > 0.0  # the others have no u
     if step == 0.0 or not used.any():
         return x.copy()
     u, a = np.abs(x[used]) / d[used], d[used] ** 2
     order = np.argsort(-u)
-    thresholds = np.cumsum((a * u)[order]) / (1.0 / step + np.cumsum(a[order]))
-    return shrunk(x, d * thresholds.max())  # they rise up to rho, and fall from there
+    return shrunk(x, d * _threshold((a * u)[order], a[order], step))
 
 
-def _checked(point: ArrayLike, weights: ArrayLike) -> tuple[Floats, Floats]:
-    x, d = checked_point(point), checked_point(weights)
-    if len(x) != len(d) or (d < 0.0).any():
-        raise DataError(f"expected {len(x)} weights >= 0 like the point, got {len(d)}, the least {d.min():g}")
-    return x, d
+def _threshold(sizes: Floats, masses: Floats, step: float) -> float:
+    """The largest of sum sizes / (1 / step + sum masses) over all first entries: they rise up to rho, and fall from there."""
+    with np.errstate(over="ignore"):
+        tops, bottoms = np.cumsum(sizes), 1.0 / step + np.cumsum(masses)
+    if not tops[-1] < np.inf > bottoms[-1]:
+        raise DataError(f"the point is too large to be added up: its largest size is {sizes.max():g}")
+    return float((tops / bottoms).max())
 
 
 def prox_squared_lp(point: ArrayLike, step: float, p: float) -> Floats:
@@ -135,7 +96,7 @@ def prox_squared_l2p(point: ArrayLike, step: float, ends: ArrayLike, p: float) -
 def prox_squared_l21(point: ArrayLike, step: float, ends: ArrayLike) -> Floats:
     """argmin_x |x - point|^2 / 2 + step * 1/2 (sum_g |x[ends[g]:ends[g + 1]]|_2)^2.
 
-    The form of `prox_squared_l1` over groups: expected O(n).
+    The form of `prox_squared_l1` over groups.
 
     >>> prox_squared_l21([3.0, 4.0, 0.5], 1.0, [0, 2, 3]).tolist()
     [1.5, 2.0, 0.0]

@@ -9,7 +9,6 @@ import numpy as np
 
 from structpred.core.types import AnyArray, Floats, Integers
 from structpred.core.weights import Weights
-from structpred.runtime.moved import renamed
 
 #: formulas of the coefficient of a difference psi, where limit_i is the number that the trainer has for the instance
 #: limit_i, wherever psi is not zero
@@ -55,6 +54,3 @@ class UpdateRule(NamedTuple):
         """What changes, as kernels take it."""
         w = self.weights
         return w.v, w.u, self.variance, w.factor, w.mass, w.scaled_mass, self.steps, self.offsets
-
-
-__getattr__ = renamed(__name__, {"Moves": "UpdateRule"})

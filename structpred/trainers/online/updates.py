@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 from structpred.core.stand_ins import stand_in
 from structpred.core.types import Integers
 from structpred.objectives.margin import MarginRescaling
-from structpred.runtime.moved import present_name
 from structpred.trainers.problem import Problem, Trainer
 
 
@@ -47,7 +46,7 @@ def compiled_updates(problem: Problem, trainer: Trainer, state: Any) -> Callable
     if type(problem.surrogate) is not MarginRescaling:
         return None
     loss_weight = problem.surrogate.loss_weight
-    rule_of = stand_in(trainer, present_name(trainer, "update_rule", "moves"), ("update",))
+    rule_of = stand_in(trainer, "update_rule", ("update",))
     updates_of = stand_in(problem.task, "compiled_updates", ("step",))
     rule = rule_of(problem, state) if rule_of is not None and updates_of is not None else None
     update_many = updates_of() if updates_of is not None and rule is not None else None

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import isotonic_regression
 
+from structpred.core.oracle import Oracle
 from structpred.errors import ConvergenceError, DataError, OracleError, ParameterError
 from structpred.oracles.arborescence import ArborescenceOracle
 from structpred.oracles.assignment import AssignmentOracle
@@ -12,7 +13,7 @@ from structpred.oracles.enumerated import EnumeratedOracle
 from structpred.oracles.multiclass import MulticlassOracle
 from structpred.oracles.projective import ProjectiveOracle
 from structpred.oracles.semimarkov import SemiMarkovOracle
-from structpred.projections.active_set import drop_column, nearest_in_hull, project_onto_hull
+from structpred.projections.lockstep import ActiveSets, nearest_in_hulls
 from structpred.projections.simplex import project_onto_simplex
 
 #: (5, 2) and longer: transitions that happen several times in one output
@@ -38,11 +39,39 @@ def vertices(oracle, shape):
     return EnumeratedOracle.of(oracle).table(shape).counts.toarray()
 
 
+class Own(Oracle):
+    """An oracle of two functions."""
+
+    def __init__(self, best, on, size):
+        self.best, self.on, self.size = best, on, size
+
+    def n_parts(self, shape):
+        return self.size
+
+    def argmax(self, scores, shape):
+        return self.best(scores)
+
+    def parts(self, labels, shape):
+        return self.on(labels)
+
+    @staticmethod
+    def example_shapes():
+        return [()]
+
+
 def nearest(oracle, shape, point, **options):
-    """The projection with its mixture."""
-    return nearest_in_hull(
-        point, lambda s: oracle.argmax(s, shape), lambda y: oracle.parts(y, shape), oracle.n_parts(shape), **options
-    )
+    """The nearest point of one hull, its gap and the number of oracle calls."""
+    return nearest_in_hulls(oracle, point, [0, oracle.n_parts(shape)], [shape], **options)
+
+
+def mixture_of(sets, n_parts):
+    """(weights, part counts, a row each) of the active vertices of the only instance that is kept."""
+    kept = sets.saved()
+    n, width = int(kept["sizes"][0]), int(kept["widths"][0])
+    at, _, first = kept["at"][0]
+    rows = kept["parts"][first : first + n * width].reshape(n, width)
+    counts = [np.bincount(row[:length], minlength=n_parts) for row, length in zip(rows, kept["lengths"][2 * at :], strict=False)]
+    return kept["weights"][at : at + n], np.array(counts)
 
 
 def by_quadratic_program(corners, point):
@@ -100,7 +129,7 @@ def test_no_vertex_is_any_better(oracle, shape, scale) -> None:
         found = nearest(oracle, shape, point)
         gap, size = worst_gap(corners, point, found.mu)
         assert gap <= 2.1e-13 * size  # tol times <|point - mu|, v + mu>, which is at most twice the size
-        assert abs(found.gap - max(gap, 0.0)) <= 1e-14 * size
+        assert abs(found.gaps[0] - max(gap, 0.0)) <= 1e-14 * size
 
 
 @every_case
@@ -108,11 +137,12 @@ def test_the_mixture_is_sparse_and_exact(oracle, shape) -> None:
     """mu is the sum of its weighted outputs; weights are positive with sum 1; the vertices are affinely independent."""
     rng = np.random.default_rng(3)
     for scale in (0.05, 1.0):
-        found = nearest(oracle, shape, scale * rng.normal(size=oracle.n_parts(shape)))
-        rows = np.array([np.bincount(oracle.parts(y, shape), minlength=len(found.mu)) for y in found.labels])
-        np.testing.assert_allclose(found.weights @ rows, found.mu, atol=1e-15)
-        assert found.weights.min() > 0
-        assert found.weights.sum() == pytest.approx(1.0, abs=1e-15)
+        sets = ActiveSets()
+        found = nearest(oracle, shape, scale * rng.normal(size=oracle.n_parts(shape)), sets=sets, ids=[0])
+        weights, rows = mixture_of(sets, len(found.mu))
+        np.testing.assert_allclose(weights @ rows, found.mu, atol=1e-15)
+        assert weights.min() > 0
+        assert weights.sum() == pytest.approx(1.0, abs=1e-15)
         edges = rows[1:] - rows[0]
         assert not len(edges) or np.linalg.matrix_rank(edges) == len(edges)  # NumPy below 2.2 has no rank of no rows
 
@@ -154,8 +184,8 @@ def test_the_gap_bounds_the_distance(oracle, shape) -> None:
         for _ in range(5):
             point = rng.normal(size=oracle.n_parts(shape))
             early, exact = nearest(oracle, shape, point, tol=tol), nearest(oracle, shape, point)
-            assert np.square(early.mu - exact.mu).sum() <= early.gap + 1e-15
-            assert early.gap <= tol * worst_gap(vertices(oracle, shape), point, early.mu)[1] * 2
+            assert np.square(early.mu - exact.mu).sum() <= early.gaps[0] + 1e-15
+            assert early.gaps[0] <= tol * worst_gap(vertices(oracle, shape), point, early.mu)[1] * 2
             assert early.n_calls <= exact.n_calls
 
 
@@ -163,14 +193,14 @@ def test_the_gap_bounds_the_distance(oracle, shape) -> None:
 def test_an_earlier_answer_is_a_start(oracle, shape) -> None:
     """From its own mixture a point needs one call, a point nearby comes to its own projection; no start changes what is found."""
     rng = np.random.default_rng(16)
-    point = 0.3 * rng.normal(size=oracle.n_parts(shape))
-    found = nearest(oracle, shape, point)
-    again = nearest(oracle, shape, point, start=found)
-    assert again.n_calls == 1
+    point, sets = 0.3 * rng.normal(size=oracle.n_parts(shape)), ActiveSets()
+    found = nearest(oracle, shape, point, sets=sets, ids=[0])
+    again = nearest(oracle, shape, point, sets=sets, ids=[0])
+    assert again.n_calls[0] == 1
     np.testing.assert_allclose(again.mu, found.mu, atol=1e-13)
     for step in (0.01, 1.0, 100.0):
         other = point + step * rng.normal(size=len(point))
-        warm, cold = nearest(oracle, shape, other, start=found), nearest(oracle, shape, other)
+        warm, cold = nearest(oracle, shape, other, sets=sets, ids=[0]), nearest(oracle, shape, other)
         np.testing.assert_allclose(warm.mu, cold.mu, atol=1e-11 * max(1.0, step))
 
 
@@ -195,9 +225,8 @@ def test_closed_form_of_the_simplex(scale) -> None:
 def test_closed_form_of_the_cube(n, scale) -> None:
     """Any subset, the empty one too, whose vertex is zero: each coordinate is clipped to [0, 1]."""
     point = scale * np.random.default_rng(9).normal(size=n)
-    found = nearest_in_hull(point, lambda s: np.flatnonzero(s > 0), lambda y: y, n)
+    found = nearest(Own(lambda s: np.flatnonzero(s > 0), lambda y: y, n), (), point)
     np.testing.assert_allclose(found.mu, np.clip(point, 0.0, 1.0), atol=1e-12 * max(1.0, scale))
-    assert len(found.labels) <= n + 1
 
 
 @pytest.mark.parametrize("n", [2, 6, 60])
@@ -211,7 +240,7 @@ def test_closed_form_of_orderings(n, scale) -> None:
         out[np.argsort(s, kind="stable")] = np.arange(n)
         return out
 
-    found = nearest_in_hull(point, ranks, lambda y: np.repeat(np.arange(n), y), n)
+    found = nearest(Own(ranks, lambda y: np.repeat(np.arange(n), y), n), (), point)
     order = np.argsort(point)
     expected = np.empty(n)
     expected[order] = point[order] - isotonic_regression(point[order] - np.arange(n), increasing=True).x
@@ -232,20 +261,25 @@ def test_a_point_with_forbidden_parts() -> None:
 def test_hundreds_of_active_vertices() -> None:
     """A long chain near the middle of its hull: the gap falls to rounding, with no more than three calls a vertex."""
     oracle, shape = ChainOracle(), (20, 10)
-    found = nearest(oracle, shape, 0.05 * np.random.default_rng(12).normal(size=oracle.n_parts(shape)))
-    assert found.gap <= 1e-11
-    assert 100 < len(found.labels) <= found.n_calls <= 3 * len(found.labels)
+    sets = ActiveSets()
+    found = nearest(oracle, shape, 0.05 * np.random.default_rng(12).normal(size=oracle.n_parts(shape)), sets=sets, ids=[0])
+    n = len(mixture_of(sets, len(found.mu))[0])
+    assert found.gaps[0] <= 1e-11
+    assert 100 < n <= found.n_calls[0] <= 3 * n
 
 
 @pytest.mark.parametrize("k", [0, 3, 6])
 def test_a_factor_loses_a_column(k) -> None:
     """The Cholesky factor of the matrix without row and column k, to rounding."""
+    from structpred.projections._active_set_kernels import drop_column
+
     rows = np.random.default_rng(15).normal(size=(9, 7))
     matrix = rows.T @ rows
     factor = np.linalg.cholesky(matrix).T.copy()
-    drop_column(factor, 7, k)
-    smaller = np.delete(np.delete(matrix, k, 0), k, 1)
-    np.testing.assert_allclose(factor[:6, :6], np.linalg.cholesky(smaller).T, atol=1e-12)
+    packed = np.concatenate([factor[: j + 1, j] for j in range(7)])  # by columns, as the kernels have it
+    drop_column(packed, 7, k)
+    smaller = np.linalg.cholesky(np.delete(np.delete(matrix, k, 0), k, 1)).T
+    np.testing.assert_allclose(packed[:21], np.concatenate([smaller[: j + 1, j] for j in range(6)]), atol=1e-12)
 
 
 def test_what_is_not_reached_is_said() -> None:
@@ -261,13 +295,13 @@ def test_what_is_not_reached_is_said() -> None:
 def test_parts_out_of_range_are_refused() -> None:
     """They are the oracle's fault: OracleError with the part and the range."""
     with pytest.raises(OracleError, match=r"parts in \[0, 2\), got 5"):
-        project_onto_hull(np.zeros(2), lambda s: np.array([5]), lambda y: y, 2)
+        nearest(Own(lambda s: np.array([5]), lambda y: y, 2), (), np.zeros(2))
 
 
 @pytest.mark.parametrize("point", [np.zeros(3), np.zeros((1, 4)), np.full(4, np.nan), np.full(4, np.inf)])
 def test_bad_points_are_refused(point) -> None:
     """A wrong length, a matrix, NaN, infinity: DataError."""
-    with pytest.raises(DataError, match="4 finite coordinates"):
+    with pytest.raises(DataError, match=r"expected the 4 parts of 1 shapes|part 0 has the score"):
         nearest(MulticlassOracle(), (4,), point)
 
 

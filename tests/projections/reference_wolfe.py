@@ -1,15 +1,12 @@
-"""Projection onto the convex hull of all outputs of an oracle, with nothing but its argmax."""
+"""Projection onto the convex hull of all outputs of an oracle in NumPy, one point at a time: a judge of the compiled one."""
 
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from structpred.core.oracle import Oracle, Scores, Shape
-from structpred.core.scores import checked_scores
 from structpred.core.types import Floats, Integers
 from structpred.errors import ConvergenceError, DataError, OracleError, ParameterError
-from structpred.runtime.memory import check_fits
 
 Argmax = Callable[[Floats], Integers]
 Parts = Callable[[Integers], Integers]
@@ -35,32 +32,8 @@ class HullPoint(NamedTuple):
     n_calls: int
 
 
-def project_onto_hull(
-    point: Floats, argmax: Argmax, parts: Parts, n_parts: int, *, tol: float = 1e-13, max_iter: int = 10_000
-) -> Floats:
-    """min_mu |point - mu|^2  subject to  mu in the convex hull of all part counts mu(y).
-
-    The dense mu of `nearest_in_hull`, whose arguments, guarantee and errors it shares.
-
-    >>> corner = lambda scores: np.array([scores.argmax()])  # one label out of three: the hull is a triangle
-    >>> project_onto_hull(np.array([0.75, 0.25, -9.0]), corner, lambda labels: labels, 3).tolist()
-    [0.75, 0.25, 0.0]
-    """
-    return nearest_in_hull(point, argmax, parts, n_parts, tol=tol, max_iter=max_iter).mu
-
-
-def nearest_mixture(self: Oracle, point: Scores, shape: Shape) -> Floats:
-    """The nearest mixture of outputs to a point, by an active set of them; a call of argmax a step.
-
-    The method `project` of oracles that have no faster one: ``project = nearest_mixture`` in the class.
-    """
-    point = checked_scores(point, self.n_parts(shape), shape)
-    return project_onto_hull(point, lambda s: self.argmax(s, shape), lambda y: self.parts(y, shape), len(point))
-
-
 def nearest_in_hull(
     point: Floats, argmax: Argmax, parts: Parts, n_parts: int, *, tol: float = 1e-13, max_iter: int = 10_000,
-    start: HullPoint | None = None,
 ) -> HullPoint:  # fmt: skip
     """min_{labels, weights} |point - mu|^2  subject to  mu = sum_k weights_k mu(labels_k), weights >= 0, sum weights = 1.
 
@@ -77,9 +50,6 @@ def nearest_in_hull(
     cancel in it. No vertex has a larger gap, so the true projection mu* has |mu - mu*|^2 <= gap. That is the bound for
     any polytope; as a rule mu is right to the last few digits, since it is exact once the right vertices are active.
 
-    start: what a call for another point of the same hull gave: its outputs are active from the beginning, with its weights.
-    Where the points are near each other, few calls are left.
-
     max_iter: the most oracle calls, at least two. Raises ConvergenceError, with the gap reached, if they do not suffice, or if
     rounding keeps the gap from falling as far (a tol near 1e-16); DataError for a point that is not finite or not of
     length n_parts. An argmax that misses the maximum goes unnoticed: the gap is then that of the vertex it found.
@@ -90,14 +60,10 @@ def nearest_in_hull(
     if point.shape != (n_parts,) or not np.isfinite(point).all():
         raise DataError(f"expected a point of {n_parts} finite coordinates, one per part, got shape {point.shape}")
     active = _ActiveSet(n_parts)
-    if start is None:
-        first = argmax(point.copy())
-        active.add(first, _counts(parts(first), n_parts))
-    else:
-        active.resume([(labels, _counts(parts(labels), n_parts)) for labels in start.labels], start.weights)
-        active.minimise(point)
+    first = argmax(point.copy())
+    active.add(first, _counts(parts(first), n_parts))
     mu, stuck = active.point(), 0
-    for n_calls in range(2 if start is None else 1, max_iter + 1):
+    for n_calls in range(2, max_iter + 1):
         scores = point - mu
         labels = argmax(scores.copy())
         vertex = _counts(parts(labels), n_parts)
@@ -166,7 +132,6 @@ class _ActiveSet:
         if pivot <= _DEPENDENT * square:
             return False
         if n == len(self.factor):
-            check_fits(8 * (2 * n) ** 2, f"a projection with {n:,} active vertices")
             self.factor = np.pad(self.factor, (0, n))
         self.factor[:n, n], self.factor[n, n] = above, np.sqrt(pivot)
         at = np.flatnonzero(vertex)
@@ -175,11 +140,6 @@ class _ActiveSet:
         self.labels.append(labels)
         self.weights = np.append(self.weights, 0.0 if n else 1.0)
         return True
-
-    def resume(self, vertices: list[tuple[Integers, Floats]], weights: Floats) -> None:
-        """Make vertices active with these weights, those of an earlier mixture."""
-        kept = np.array([self.add(labels, vertex) for labels, vertex in vertices])
-        self.weights = weights[kept] / weights[kept].sum()
 
     def minimise(self, point: Floats) -> bool:
         """Minor cycles, until the affine minimiser lies in the hull; False if the newest vertex had to be dropped."""
