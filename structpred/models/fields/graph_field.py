@@ -15,6 +15,7 @@ from structpred.errors import DataError
 from structpred.features.graphs import GraphFeatures
 from structpred.features.rows import stack_rows
 from structpred.models.chain.targets import LabelEncoder, where_known
+from structpred.models.constrained import Constraints, constrained, label_place
 from structpred.models.fields.kernel_columns import RowColumns
 from structpred.models.fields.label_graphs import FieldNames, GraphSizes, graph_oracle
 from structpred.models.signs import NameTable
@@ -250,11 +251,12 @@ class GraphField(RowColumns):
 
     decoding = inference
 
-    def outputs(self, data: GraphTable, w: Vector) -> NodeLabels:
+    def outputs(self, data: GraphTable, w: Vector, constraints: Constraints = None) -> NodeLabels:
         """The best labels of the nodes of each graph."""
         if not data.samples:
             return []
-        codes, offsets = self.inference(data).decode(w)
+        terms = label_place(self.encoder.classes.tolist())
+        codes, offsets = constrained(self.inference(data), constraints, terms).decode(w)
         return self.encoder.decode(codes, offsets)
 
     def marginals(self, data: GraphTable, w: Vector) -> list[Floats]:

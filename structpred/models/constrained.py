@@ -1,0 +1,125 @@
+"""Hard constraints at prediction, for every estimator: rules over parts of samples, in the terms in which users know these."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from structpred.core.fixed_scores import FORBIDDEN
+from structpred.core.oracle import Labels, Oracle, Scores, Shape
+from structpred.core.types import Integers
+from structpred.errors import ConvergenceError, DataError, InfeasibleError
+from structpred.oracles.composed import Composed, Member
+from structpred.oracles.logic import TruthOracle
+from structpred.task.inference import Inference
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """A rule that predicted parts must keep: ``predict(X, constraints=[Constraint(...), ...])``.
+
+    rule: a `Budget`, a formula of `Logic`, or a `TruthOracle` of your own. parts: what it binds, in the order of the rule: of
+    sequences and graphs (position, label); of trees arcs (head, word), words from 1 on, 0 being the root; of label sets names of
+    labels; of `StructuredPredictor` (position, label) as whole numbers, or numbers of parts. None stands for all positions,
+    labels, heads, words or names. sample: the number of the sample; None: each of them.
+
+    >>> from structpred.models import ChainLabeler
+    >>> from structpred.oracles import Budget
+    >>> X, y = [[{"w": "a"}, {"w": "dog"}]], [["DET", "NOUN"]]
+    >>> model = ChainLabeler(max_iter=20).fit(X, y)
+    >>> model.predict(X, constraints=[Constraint(Budget(at_most=0), [(None, "DET")])])[0].tolist()
+    ['NOUN', 'NOUN']
+    """
+
+    rule: TruthOracle
+    parts: Sequence[Any]
+    sample: int | None = None
+
+
+Constraints = Sequence[Constraint] | None
+#: from what users call a part: (position, label) in the grid of the oracle, None for all, or the number of the part
+Place = Callable[[Any], Any]
+
+
+def label_place(labels: Sequence[Any]) -> Place:
+    """Users give positions, and labels of the model."""
+    return lambda entry: (entry[0], None if entry[1] is None else labels.index(entry[1]))
+
+
+def constrained(inference: Inference, constraints: Constraints, place: Place) -> Inference:
+    """Inference over the outputs that keep the constraints. Raises DataError, naming the sample, for parts that it lacks."""
+    if constraints is None:
+        return inference
+    bound: list[tuple[Any, ...]] = [()] * len(inference)
+    for k, one in enumerate(constraints):
+        if not isinstance(one, Constraint) or not isinstance(one.rule, TruthOracle):
+            raise DataError(f"constraints[{k}]: expected Constraint(rule, parts, sample) with a Budget or Logic, got {one!r}")
+        if one.sample not in (None, *range(len(bound))):
+            raise DataError(f"constraints[{k}]: there is no sample {one.sample!r}, X has {len(bound)}")
+        for i in range(len(bound)) if one.sample is None else [one.sample]:
+            parts = [part for entry in one.parts for part in _numbers(entry, place, inference, i, k)]
+            if not parts or len(set(parts)) < len(parts):
+                raise DataError(f"constraints[{k}], sample {i}: expected at least one part, and none twice, got {one.parts!r}")
+            bound[i] += ((k, one.rule, tuple(parts)),)
+    shapes = list(zip(inference.shapes, bound, strict=True))
+    return Inference(inference.features, Constrained(inference.oracle), shapes, n_jobs=inference.n_jobs)
+
+
+def _numbers(entry: Any, place: Place, inference: Inference, i: int, k: int) -> list[int]:
+    """The parts of sample i that an entry of constraint k stands for."""
+    oracle, shape = inference.oracle, inference.shapes[i]
+    grid: Any = getattr(oracle, "label_grid", lambda _: (0, 0))(shape)
+    try:
+        found = place(entry)
+        if not isinstance(found, tuple):
+            return [range(oracle.n_parts(shape))[index(found)]]
+        rows, columns = (range(n) if x is None else [range(n).index(x)] for x, n in zip(found, grid, strict=True))
+        return [row * grid[1] + column for row in rows for column in columns]
+    except (TypeError, ValueError, LookupError):
+        where = f"constraints[{k}], sample {i}"
+        raise DataError(f"{where}: no part {entry!r} in a sample of {grid[0]} positions; see Constraint") from None
+
+
+class Constrained(Composed):
+    """The outputs of an oracle that keep rules: shape = (its shape, a tuple of (number, rule, numbers of its parts)).
+
+    Raises InfeasibleError, with constraints that exclude every output, none of which could be left out.
+    """
+
+    argmax_bound = argmax_bound_batch = None  # type: ignore[assignment]  # an answer is proven, or an error says that it is not
+
+    def __init__(self, own: Oracle) -> None:
+        super().__init__([])
+        self.own, self.exact, self.expensive, self.output = own, own.exact, own.expensive, own.output
+
+    def members(self, shape: Shape) -> list[Member]:
+        """The oracle over all parts, and each rule over those that it binds."""
+        rules = [Member(rule, (len(parts),), np.array(parts)) for _, rule, parts in shape[1]]
+        return [Member(self.own, shape[0], np.arange(self.own.n_parts(shape[0]))), *rules]
+
+    def argmax_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Labels, Integers]:
+        """The best output of each instance that keeps its rules, in lockstep."""
+        if len(shapes) != 1:
+            return super().argmax_batch(scores, offsets, shapes)
+        if (labels := self._possible(scores, shapes[0])) is not None:
+            return labels, np.array([0, len(labels)])
+        own, left = shapes[0]
+        for one in left:
+            fewer = tuple(other for other in left if other is not one)
+            try:  # whether it can be left out
+                if self._possible(np.where(scores > 0.5 * FORBIDDEN, 0.0, FORBIDDEN), (own, fewer)) is None:
+                    left = fewer
+            except ConvergenceError:
+                continue
+        named = " and ".join(f"constraints[{k}], {rule!r}" for k, rule, _ in left) or "the constraints"
+        raise InfeasibleError(f"no {self.output} satisfies {named}")
+
+    def _possible(self, scores: Scores, shape: Shape) -> Labels | None:
+        """The best output, None if there is none without forbidden parts."""
+        try:
+            labels = super().argmax(scores, shape)
+        except InfeasibleError:
+            return None
+        return labels if scores[self.own.parts(labels, shape[0])].min(initial=0.0) > 0.5 * FORBIDDEN else None
