@@ -9,6 +9,7 @@ import numpy as np
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
+from structpred.core.packing import parts_batch
 from structpred.core.types import Integers
 from structpred.errors import ConvergenceError, DataError, InfeasibleError
 from structpred.oracles.composed import Composed, Member
@@ -100,26 +101,26 @@ class Constrained(Composed):
         return [Member(self.own, shape[0], np.arange(self.own.n_parts(shape[0]))), *rules]
 
     def argmax_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Labels, Integers]:
-        """The best output of each instance that keeps its rules, in lockstep."""
-        if len(shapes) != 1:
-            return super().argmax_batch(scores, offsets, shapes)
-        if (labels := self._possible(scores, shapes[0])) is not None:
-            return labels, np.array([0, len(labels)])
-        own, left = shapes[0]
+        """The best output of each instance that keeps its rules, in lockstep; InfeasibleError of one says which rules."""
+        if (found := self._possible(scores, offsets, shapes)) is not None:
+            return found
+        left: tuple[Any, ...] = shapes[0][1] if len(shapes) == 1 else ()
         for one in left:
             fewer = tuple(other for other in left if other is not one)
             try:  # whether it can be left out
-                if self._possible(np.where(scores > 0.5 * FORBIDDEN, 0.0, FORBIDDEN), (own, fewer)) is None:
+                if self._possible(np.where(scores > 0.5 * FORBIDDEN, 0.0, FORBIDDEN), offsets, [(shapes[0][0], fewer)]) is None:
                     left = fewer
             except ConvergenceError:
                 continue
         named = " and ".join(f"constraints[{k}], {rule!r}" for k, rule, _ in left) or "the constraints"
         raise InfeasibleError(f"no {self.output} satisfies {named}")
 
-    def _possible(self, scores: Scores, shape: Shape) -> Labels | None:
-        """The best output, None if there is none without forbidden parts."""
+    def _possible(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Labels, Integers] | None:
+        """The best outputs; None where all outputs of an instance are excluded, or have forbidden parts."""
         try:
-            labels = super().argmax(scores, shape)
+            labels, ends = super().argmax_batch(scores, offsets, shapes)
         except InfeasibleError:
             return None
-        return labels if scores[self.own.parts(labels, shape[0])].min(initial=0.0) > 0.5 * FORBIDDEN else None
+        parts, part_ends = parts_batch(self.own, labels, ends, [own for own, _ in shapes])
+        worst = scores[parts + np.repeat(offsets[:-1], np.diff(part_ends))].min(initial=0.0)
+        return (labels, ends) if worst > 0.5 * FORBIDDEN else None

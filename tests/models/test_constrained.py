@@ -19,7 +19,7 @@ from structpred.models import (
     MultiLabelMRF,
     StructuredPredictor,
 )
-from structpred.models.constrained import Constraint
+from structpred.models.constrained import Constrained, Constraint
 from structpred.oracles.assignment import AssignmentOracle
 from structpred.oracles.budget import Budget
 from structpred.oracles.logic import Logic
@@ -118,7 +118,9 @@ def label_sets() -> tuple[np.ndarray, np.ndarray]:
 def test_label_sets_are_the_best_that_keep_the_rules(edges: Any) -> None:
     """Budgets over names and formulas: the best of the 16 label sets, scored from the weights."""
     rows, Y = label_sets()
-    model = MultiLabelMRF(C=1.0, max_iter=20, edges=edges).fit(rows, [[name for name, on in zip("abcd", y) if on] for y in Y])
+    model = MultiLabelMRF(C=1.0, max_iter=20, edges=edges, scale=None).fit(
+        rows, [["abcd"[k] for k in np.flatnonzero(y)] for y in Y]
+    )
     rules: list[tuple[Constraint, Holds]] = [
         (Constraint(Budget(at_most=2), [None]), lambda y: sum(y) <= 2),
         (Constraint(Logic("or"), ["a", "d"]), lambda y: y[0] or y[3]),
@@ -221,16 +223,17 @@ def test_names_and_arcs_that_there_are_not_are_refused() -> None:
 
 def test_what_is_not_proven_is_not_given() -> None:
     """A search that is cut short is an error, never an output that may not be the best."""
-    from structpred.models.constrained import Constrained
-
     oracle = Constrained(AssignmentOracle())
-    oracle.max_nodes = 1
-    scores = np.random.default_rng(5).normal(size=(40, 36))
-    halves = tuple((k, Logic("xor"), tuple(np.random.default_rng(k).permutation(36)[:3].tolist())) for k in range(4))
-    stopped = 0
-    for theta in scores:
+    oracle.max_nodes = 2
+    rng, listed, n_stopped = np.random.default_rng(5), np.array(list(itertools.permutations(range(5)))), 0
+    rules = tuple((k, Budget(at_most=1), tuple(rng.permutation(25)[:12].tolist())) for k in range(4))
+    for theta in rng.normal(size=(40, 25)):
+        kept = [y for y in listed if all(np.isin(parts, 5 * np.arange(5) + y).sum() <= 1 for _, _, parts in rules)]
+        expected = max(float(theta[5 * np.arange(5) + y].sum()) for y in kept)
         try:
-            oracle.argmax(theta, ((6,), halves))
+            found = oracle.argmax(theta, ((5,), rules))
         except ConvergenceError:
-            stopped += 1
-    assert stopped
+            n_stopped += 1
+        else:
+            assert float(theta[5 * np.arange(5) + found].sum()) == pytest.approx(expected, abs=1e-9)
+    assert 0 < n_stopped < 40
