@@ -1,6 +1,7 @@
 """Hard constraints at prediction, for every estimator: rules over parts of samples, in the terms in which users know these."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from operator import index
 from typing import Any
@@ -12,7 +13,8 @@ from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.packing import parts_batch
 from structpred.core.types import Integers
 from structpred.errors import ConvergenceError, DataError, InfeasibleError
-from structpred.oracles.composed import Composed, Member
+from structpred.oracles.composed import Composed
+from structpred.oracles.composition.layout import Member
 from structpred.oracles.logic import TruthOracle
 from structpred.task.inference import Inference
 
@@ -24,7 +26,7 @@ class Constraint:
     rule: a `Budget`, a formula of `Logic`, or a `TruthOracle` of your own. parts: what it binds, in the order of the rule: of
     sequences and graphs (position, label); of trees arcs (head, word), words from 1 on, 0 being the root; of label sets names of
     labels; of `StructuredPredictor` (position, label) as whole numbers, or numbers of parts. None stands for all positions,
-    labels, heads, words or names. sample: the number of the sample; None: each of them.
+    heads, words or names. sample: the number of the sample; None: each of them.
 
     >>> from structpred.models import ChainLabeler
     >>> from structpred.oracles import Budget
@@ -40,25 +42,19 @@ class Constraint:
 
 
 Constraints = Sequence[Constraint] | None
-#: from what users call a part: (position, label) in the grid of the oracle, None for all, or the number of the part
-Place = Callable[[Any], Any]
 
 
-def label_place(labels: Sequence[Any]) -> Place:
-    """Users give positions, and labels of the model."""
-    return lambda entry: (entry[0], None if entry[1] is None else labels.index(entry[1]))
+def constrained(inference: Inference, constraints: Constraints, place: Callable[[Any], Any]) -> Inference:
+    """Inference over the outputs that keep the constraints. DataError, naming the sample, for parts that it lacks.
 
-
-def constrained(inference: Inference, constraints: Constraints, place: Place) -> Inference:
-    """Inference over the outputs that keep the constraints. Raises DataError, naming the sample, for parts that it lacks."""
+    place: (position, label) in the grid of the oracle, None for all, or the number of a part, for what users call it.
+    """
     if constraints is None:
         return inference
     bound: list[tuple[Any, ...]] = [()] * len(inference)
     for k, one in enumerate(constraints):
-        if not isinstance(one, Constraint) or not isinstance(one.rule, TruthOracle):
-            raise DataError(f"constraints[{k}]: expected Constraint(rule, parts, sample) with a Budget or Logic, got {one!r}")
-        if one.sample not in (None, *range(len(bound))):
-            raise DataError(f"constraints[{k}]: there is no sample {one.sample!r}, X has {len(bound)}")
+        if not (isinstance(one, Constraint) and isinstance(one.rule, TruthOracle) and one.sample in (None, *range(len(bound)))):
+            raise DataError(f"constraints[{k}]: expected Constraint(Budget or Logic, parts, sample < {len(bound)}), got {one!r}")
         for i in range(len(bound)) if one.sample is None else [one.sample]:
             parts = [part for entry in one.parts for part in _numbers(entry, place, inference, i, k)]
             if not parts or len(set(parts)) < len(parts):
@@ -68,7 +64,7 @@ def constrained(inference: Inference, constraints: Constraints, place: Place) ->
     return Inference(inference.features, Constrained(inference.oracle), shapes, n_jobs=inference.n_jobs)
 
 
-def _numbers(entry: Any, place: Place, inference: Inference, i: int, k: int) -> list[int]:
+def _numbers(entry: Any, place: Callable[[Any], Any], inference: Inference, i: int, k: int) -> list[int]:
     """The parts of sample i that an entry of constraint k stands for."""
     oracle, shape = inference.oracle, inference.shapes[i]
     grid: Any = getattr(oracle, "label_grid", lambda _: (0, 0))(shape)
@@ -79,14 +75,13 @@ def _numbers(entry: Any, place: Place, inference: Inference, i: int, k: int) -> 
         rows, columns = (range(n) if x is None else [range(n).index(x)] for x, n in zip(found, grid, strict=True))
         return [row * grid[1] + column for row in rows for column in columns]
     except (TypeError, ValueError, LookupError):
-        where = f"constraints[{k}], sample {i}"
-        raise DataError(f"{where}: no part {entry!r} in a sample of {grid[0]} positions; see Constraint") from None
+        raise DataError(f"constraints[{k}], sample {i}: no part {entry!r} among {grid[0]} positions, see Constraint") from None
 
 
 class Constrained(Composed):
     """The outputs of an oracle that keep rules: shape = (its shape, a tuple of (number, rule, numbers of its parts)).
 
-    Raises InfeasibleError, with constraints that exclude every output, none of which could be left out.
+    InfeasibleError names constraints that exclude every output, none of which could be left out.
     """
 
     argmax_bound = argmax_bound_batch = None  # type: ignore[assignment]  # an answer is proven, or an error says that it is not
@@ -107,11 +102,9 @@ class Constrained(Composed):
         left: tuple[Any, ...] = shapes[0][1] if len(shapes) == 1 else ()
         for one in left:
             fewer = tuple(other for other in left if other is not one)
-            try:  # whether it can be left out
-                if self._possible(np.where(scores > 0.5 * FORBIDDEN, 0.0, FORBIDDEN), offsets, [(shapes[0][0], fewer)]) is None:
-                    left = fewer
-            except ConvergenceError:
-                continue
+            with suppress(ConvergenceError):  # whether it can be left out
+                fixed = np.where(scores > 0.5 * FORBIDDEN, 0.0, FORBIDDEN)
+                left = fewer if self._possible(fixed, offsets, [(shapes[0][0], fewer)]) is None else left
         named = " and ".join(f"constraints[{k}], {rule!r}" for k, rule, _ in left) or "the constraints"
         raise InfeasibleError(f"no {self.output} satisfies {named}")
 

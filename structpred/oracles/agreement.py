@@ -41,9 +41,8 @@ class Agreement(Oracle):
 
     def parts(self, labels: Labels, shape: Shape) -> Integers:
         """One part for each label, and one where they are the same."""
-        n = checked_sizes(shape, "labels")[0]
-        if labels.shape != (2,) or not 0 <= labels.min() <= labels.max() < n:
-            raise ValueError(f"expected two labels in [0, {n}), got {labels.tolist()}")
+        if labels.shape != (2,) or not 0 <= labels.min() <= labels.max() < shape[0]:
+            raise ValueError(f"expected two labels in [0, {shape[0]}), got {labels.tolist()}")
         return self.parts_batch(labels, np.array([0, 2]), [shape])[0]
 
     def parts_batch(self, labels: Labels, ends: Integers, shapes: Sequence[Shape]) -> tuple[Integers, Integers]:
@@ -54,8 +53,7 @@ class Agreement(Oracle):
 
     def enumerate(self, shape: Shape) -> Iterator[Labels]:
         """All pairs."""
-        n = checked_sizes(shape, "labels")[0]
-        return (np.array(divmod(k, n), dtype=np.int64) for k in range(n * n))
+        return (np.array(divmod(k, shape[0]), dtype=np.int64) for k in range(shape[0] ** 2))
 
     @staticmethod
     def example_shapes() -> list[Shape]:

@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -10,6 +11,13 @@ from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.scores import check_listed, checked_batch, checked_scores, checked_sizes, runs_of
 from structpred.core.types import Floats, Integers
 from structpred.errors import ParameterError
+
+
+def parts_of_rows(self: Any, labels: Labels, ends: Integers, shapes: Sequence[Shape]) -> tuple[Integers, Integers]:
+    """The parts that are on in each row of 0 and 1, flat: the method `parts_batch` of oracles whose labels are these."""
+    on = np.flatnonzero(labels)
+    part_ends = np.searchsorted(on, ends)
+    return on - np.repeat(ends[:-1], np.diff(part_ends)), part_ends
 
 
 class TruthOracle(Oracle):
@@ -43,16 +51,12 @@ class TruthOracle(Oracle):
             raise ValueError(f"{labels.tolist()} is no row of {shape[0]} times 0 or 1 that keeps {self!r}")
         return np.flatnonzero(labels)
 
-    def parts_batch(self, labels: Labels, ends: Integers, shapes: Sequence[Shape]) -> tuple[Integers, Integers]:
-        """The parts that are on in each row, flat."""
-        on = np.flatnonzero(labels)
-        part_ends = np.searchsorted(on, ends)
-        return on - np.repeat(ends[:-1], np.diff(part_ends)), part_ends
+    parts_batch = parts_of_rows
 
     def enumerate(self, shape: Shape) -> Iterator[Labels]:
         """Every row that is an output."""
-        check_listed(n := self.n_parts(shape))
-        return filter(self.holds, (np.array(row, dtype=np.int64) for row in product((0, 1), repeat=n)))
+        check_listed(self.n_parts(shape))
+        return filter(self.holds, (np.array(row, dtype=np.int64) for row in product((0, 1), repeat=shape[0])))
 
     @staticmethod
     def example_shapes() -> list[Shape]:
@@ -69,7 +73,7 @@ def best_count(scores: Floats, low: int, high: int | None) -> Labels:
 
 #: what each formula says of a row of 0 and 1
 FORMULAS: dict[str, Callable[[Labels], bool]] = {
-    "or": lambda on: on.any(),
+    "or": lambda on: bool(on.any()),
     "xor": lambda on: on.sum() == 1,
     "at_most_one": lambda on: on.sum() <= 1,
     "not_all": lambda on: not on.all(),
@@ -105,9 +109,8 @@ class Logic(TruthOracle):
     def best(self, scores: Floats) -> Labels:
         """The best rows: by counting, or by what is cheapest to change where the signs of the scores are excluded."""
         n = scores.shape[1]
-        limits = {"or": (1, n), "xor": (1, 1), "at_most_one": (0, 1), "not_all": (0, n - 1)}
-        if self.formula in limits:
-            return best_count(scores, *limits[self.formula])
+        if limits := {"or": (1, n), "xor": (1, 1), "at_most_one": (0, 1), "not_all": (0, n - 1)}.get(self.formula):
+            return best_count(scores, *limits)
         if self.formula == "implies":
             best = best_count(scores, 0, n)
             excluded = np.flatnonzero(best[:, :-1].all(axis=1) & (best[:, -1] == 0))
@@ -116,5 +119,5 @@ class Logic(TruthOracle):
         off = np.zeros_like(scores, dtype=np.int64)
         if self.formula == "and":
             off[:, :-1] = best_count(scores[:, :-1], 0, n - 2)
-        gain = scores.sum(axis=1, keepdims=True) - (off * scores).sum(axis=1, keepdims=True)
+        gain = ((1 - off) * scores).sum(axis=1, keepdims=True)
         return np.where((gain > 0) | (n == 1 and self.formula == "and"), 1, off)

@@ -118,9 +118,8 @@ def label_sets() -> tuple[np.ndarray, np.ndarray]:
 def test_label_sets_are_the_best_that_keep_the_rules(edges: Any) -> None:
     """Budgets over names and formulas: the best of the 16 label sets, scored from the weights."""
     rows, Y = label_sets()
-    model = MultiLabelMRF(C=1.0, max_iter=20, edges=edges, scale=None).fit(
-        rows, [["abcd"[k] for k in np.flatnonzero(y)] for y in Y]
-    )
+    names = [["abcd"[k] for k in np.flatnonzero(y)] for y in Y]
+    model = MultiLabelMRF(C=1.0, max_iter=20, edges=edges, scale=None).fit(rows, names)
     rules: list[tuple[Constraint, Holds]] = [
         (Constraint(Budget(at_most=2), [None]), lambda y: sum(y) <= 2),
         (Constraint(Logic("or"), ["a", "d"]), lambda y: y[0] or y[3]),
@@ -193,14 +192,14 @@ def test_what_excludes_every_output_is_named() -> None:
 
 
 @pytest.mark.parametrize(("constraint", "message"), [
-    (Constraint(Logic("or"), [(7, "A")], 3), r"constraints\[0\], sample 3: no part \(7, 'A'\) in a sample of 5 positions"),
+    (Constraint(Logic("or"), [(7, "A")], 3), r"constraints\[0\], sample 3: no part \(7, 'A'\) among 5 positions"),
     (Constraint(Logic("or"), [(-1, "A")], 3), r"constraints\[0\], sample 3: no part \(-1, 'A'\)"),
     (Constraint(Logic("or"), [(0, "Z")], 1), r"constraints\[0\], sample 1: no part \(0, 'Z'\)"),
     (Constraint(Logic("or"), ["A"], 1), r"constraints\[0\], sample 1: no part 'A'"),
-    (Constraint(Logic("or"), [(0, "A")], 99), r"constraints\[0\]: there is no sample 99, X has 8"),
+    (Constraint(Logic("or"), [(0, "A")], 99), r"constraints\[0\]: expected Constraint\(.*, sample < 8\), got"),
     (Constraint(Logic("or"), []), r"constraints\[0\], sample 0: expected at least one part, and none twice, got \[\]"),
     (Constraint(Logic("or"), [(0, "A"), (None, "A")], 2), r"sample 2: expected at least one part, and none twice"),
-    (Logic("or"), r"constraints\[0\]: expected Constraint\(rule, parts, sample\) with a Budget or Logic, got Logic\('or'\)"),
+    (Logic("or"), r"constraints\[0\]: expected Constraint\(Budget or Logic, .*, got Logic\('or'\)"),
 ])  # fmt: skip
 def test_wrong_names_and_numbers_are_refused(constraint: Any, message: str) -> None:
     """One line, which names the sample, for labels and positions that there are not, and for what is no constraint."""
@@ -226,9 +225,9 @@ def test_what_is_not_proven_is_not_given() -> None:
     oracle = Constrained(AssignmentOracle())
     oracle.max_nodes = 2
     rng, listed, n_stopped = np.random.default_rng(5), np.array(list(itertools.permutations(range(5)))), 0
-    rules = tuple((k, Budget(at_most=1), tuple(rng.permutation(25)[:12].tolist())) for k in range(4))
+    rules = tuple((k, Budget(at_most=3), tuple(rng.permutation(25)[:14].tolist())) for k in range(4))
     for theta in rng.normal(size=(40, 25)):
-        kept = [y for y in listed if all(np.isin(parts, 5 * np.arange(5) + y).sum() <= 1 for _, _, parts in rules)]
+        kept = [y for y in listed if all(np.isin(parts, 5 * np.arange(5) + y).sum() <= 3 for _, _, parts in rules)]
         expected = max(float(theta[5 * np.arange(5) + y].sum()) for y in kept)
         try:
             found = oracle.argmax(theta, ((5,), rules))

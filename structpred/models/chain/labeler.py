@@ -300,16 +300,15 @@ class ChainLabeler(StructuredEstimator, ChainScores):
     ) -> list[npt.NDArray[Any]]:  # fmt: skip
         """One array of labels per sequence, the best that satisfies the constraints; of an empty sequence an empty one.
 
-        allowed, fixed: nested like y; for each token None, or the labels it may have, or the label it has. constraints: rules
-        over several tokens, see `Constraint`; labels are those of classes_.
-        Raises InfeasibleError, naming the sample, where no labels satisfy all of them.
+        allowed, fixed: nested like y; for each token None, or the labels it may have, or the label it has. constraints: see
+        `Constraint`; labels are those of classes_. InfeasibleError names the sample that no labels of satisfy all of them.
         """
         self._check_fitted()
         return around_empty(lambda *full: self._decoded(*self._read(*full), constraints), X, allowed, fixed)
 
     def _decoded(self, data: PackedSequences, w: Vector, scores: FixedScores | None, constraints: Constraints) -> list[Any]:
-        classes, jobs = self.classes_.tolist(), checked_jobs(self.n_jobs)
-        codes = decode_chains(data, len(classes), w, scores, jobs, constraints, classes)
+        classes = self.classes_.tolist()
+        codes = decode_chains(data, len(classes), w, scores, checked_jobs(self.n_jobs), constraints, classes)
         return self._encoder.decode(codes, data.offsets)
 
     def _read(

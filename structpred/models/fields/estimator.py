@@ -113,9 +113,7 @@ class FieldEstimator(StructuredEstimator, Generic[Outputs, Tables]):
 
     def predict(self, X: Any, *, constraints: Constraints = None) -> Outputs:
         """The best output of each sample: label sets as an array (n, n_labels) of 0 and 1, graphs as an array of labels each.
-
-        constraints: rules that it keeps, see `Constraint`. InfeasibleError, naming the sample, where no output does.
-        """
+        constraints: rules that it keeps, see `Constraint`. InfeasibleError, naming the sample, where no output does."""
         self._check_fitted()
         return self._field.outputs(self._field.read(X), self.coef_, constraints)
 

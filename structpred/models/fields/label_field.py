@@ -272,7 +272,7 @@ class LabelField(RowColumns):
 
     def outputs(self, data: Any, w: Vector, constraints: Constraints = None) -> Integers:
         """The best labels of each example, (n, n_labels)."""
-        kept = constrained(self.decoding(data), constraints, lambda name: (name and self.names.index(name), 1))
+        kept = constrained(self.decoding(data), constraints, lambda name: (None if name is None else self.names.index(name), 1))
         return kept.decode(w)[0].reshape(-1, self.n_labels)
 
     def label_scores(self, data: Any, w: Vector) -> Floats:

@@ -25,7 +25,6 @@ from structpred.models.chain.labeler import ChainLabeler
 from structpred.models.constrained import Constraints, constrained
 from structpred.models.parser.arcs import (
     TreeOracle,
-    best_trees,
     fixed_arcs,
     kept_heads,
     tree_inference,
@@ -247,7 +246,7 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         with about_dev():
             features = ArcFeatures(data, plan.templates, plan.bits, candidates=kept_heads(pruner, data, None, self.prune))
             features.new_scratch(int(data.lengths.max()))  # what cannot be parsed is refused before training
-        return lambda w: float((best_trees(features, oracle, w, jobs) == treebank.heads).mean())
+        return lambda w: float((tree_inference(features, oracle, jobs).decode(w)[0] == treebank.heads).mean())
 
     def _ready(
         self, X: Any, fixed: Any, forbidden: Any, projective: bool | None, single_root: bool | None, pruned: bool = True
@@ -273,9 +272,8 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         """The best tree of each sentence that satisfies the constraints, with relations where they were learnt.
 
         fixed: for each sentence None or {word: its head}; forbidden: None or pairs (head, word); words count from 1, head 0 is
-        the root. projective, single_root: None means as trained. constraints: rules over several arcs, see `Constraint`.
-        Sentences with fixed or forbidden arcs are not pruned, with constraints none is. Raises InfeasibleError, naming the
-        sample, where there is no such tree.
+        the root. projective, single_root: None means as trained. constraints: see `Constraint`. Sentences with fixed or
+        forbidden arcs are not pruned; with constraints none is. InfeasibleError names the sample for which there is no tree.
         """
         data, features, oracle = self._ready(X, fixed, forbidden, projective, single_root, not constraints)
         inference = tree_inference(features, oracle, checked_jobs(self.n_jobs))
