@@ -15,7 +15,6 @@ from structpred.core.types import Integers
 from structpred.errors import ConvergenceError, DataError, InfeasibleError
 from structpred.oracles.composed import Composed
 from structpred.oracles.composition.layout import Member
-from structpred.oracles.logic import TruthOracle
 from structpred.task.inference import Inference
 
 
@@ -23,10 +22,10 @@ from structpred.task.inference import Inference
 class Constraint:
     """A rule that predicted parts must keep: ``predict(X, constraints=[Constraint(...), ...])``.
 
-    rule: a `Budget`, a formula of `Logic`, or a `TruthOracle` of your own. parts: what it binds, in the order of the rule: of
-    sequences and graphs (position, label); of trees arcs (head, word), words from 1 on, 0 being the root; of label sets names of
-    labels; of `StructuredPredictor` (position, label) as whole numbers, or numbers of parts. None stands for all positions,
-    heads, words or names. sample: the number of the sample; None: each of them.
+    rule: a `Budget`, a formula of `Logic`, or any oracle over n parts with the shape (n,). parts: what it binds, in the order of
+    the rule: of sequences and graphs (position, label); of trees arcs (head, word), words from 1 on, 0 being the root; of label
+    sets names of labels; of `StructuredPredictor` (position, label) as whole numbers, or numbers of parts. None stands for all
+    positions, heads, words or names. sample: the number of the sample; None: each of them.
 
     >>> from structpred.models import ChainLabeler
     >>> from structpred.oracles import Budget
@@ -36,7 +35,7 @@ class Constraint:
     ['NOUN', 'NOUN']
     """
 
-    rule: TruthOracle
+    rule: Oracle
     parts: Sequence[Any]
     sample: int | None = None
 
@@ -53,8 +52,8 @@ def constrained(inference: Inference, constraints: Constraints, place: Callable[
         return inference
     bound: list[tuple[Any, ...]] = [()] * len(inference)
     for k, one in enumerate(constraints):
-        if not (isinstance(one, Constraint) and isinstance(one.rule, TruthOracle) and one.sample in (None, *range(len(bound)))):
-            raise DataError(f"constraints[{k}]: expected Constraint(Budget or Logic, parts, sample < {len(bound)}), got {one!r}")
+        if not (isinstance(one, Constraint) and isinstance(one.rule, Oracle) and one.sample in (None, *range(len(bound)))):
+            raise DataError(f"constraints[{k}]: expected Constraint(oracle, parts, sample < {len(bound)}), got {one!r}")
         for i in range(len(bound)) if one.sample is None else [one.sample]:
             parts = [part for entry in one.parts for part in _numbers(entry, place, inference, i, k)]
             if not parts or len(set(parts)) < len(parts):

@@ -3,7 +3,7 @@
 from structpred.core.oracle import Labels
 from structpred.core.types import Floats
 from structpred.errors import InfeasibleError, ParameterError
-from structpred.oracles.logic import TruthOracle, best_count
+from structpred.oracles.decisions.truths import TruthOracle, best_count
 from structpred.runtime.settings import checked_whole
 
 
@@ -34,7 +34,3 @@ class Budget(TruthOracle):
         if (n := scores.shape[1]) < self.low:
             raise InfeasibleError(f"{self!r} over {n} parts has no output")
         return best_count(scores, self.low, self.high)
-
-    def holds(self, labels: Labels) -> bool:
-        """Whether so many are on."""
-        return bool(self.low <= labels.sum() <= (len(labels) if self.high is None else self.high))

@@ -13,8 +13,7 @@ from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.scores import check_listed, checked_scores, kept_for_shapes
 from structpred.core.types import ArrayLike, Floats, Integers
 from structpred.errors import ConvergenceError, DataError
-from structpred.oracles.decisions._by_shape import by_shape, marginals_of_one
-from structpred.oracles.logic import parts_of_rows
+from structpred.oracles.decisions._by_shape import by_shape, marginals_of_one, parts_of_rows
 from structpred.projections.active_set import nearest_mixture
 from structpred.runtime.lazy_names import later
 from structpred.runtime.settings import checked_whole

@@ -199,7 +199,7 @@ def test_what_excludes_every_output_is_named() -> None:
     (Constraint(Logic("or"), [(0, "A")], 99), r"constraints\[0\]: expected Constraint\(.*, sample < 8\), got"),
     (Constraint(Logic("or"), []), r"constraints\[0\], sample 0: expected at least one part, and none twice, got \[\]"),
     (Constraint(Logic("or"), [(0, "A"), (None, "A")], 2), r"sample 2: expected at least one part, and none twice"),
-    (Logic("or"), r"constraints\[0\]: expected Constraint\(Budget or Logic, .*, got Logic\('or'\)"),
+    (Logic("or"), r"constraints\[0\]: expected Constraint\(oracle, parts, sample < 8\), got Logic\('or'\)"),
 ])  # fmt: skip
 def test_wrong_names_and_numbers_are_refused(constraint: Any, message: str) -> None:
     """One line, which names the sample, for labels and positions that there are not, and for what is no constraint."""

@@ -1,5 +1,7 @@
 """Budgets, formulas of logic and agreement: against enumeration, in batches as one by one."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -46,10 +48,14 @@ def test_the_best_is_that_of_enumeration(oracle: Oracle) -> None:
     ("iff", ["00", "11"]), ("implies", ["00", "01", "11"]), ("and", ["00", "11"]),
 ])  # fmt: skip
 def test_formulas_have_their_truth_tables(formula: str, rows: list[str]) -> None:
-    """The outputs over two parts are the rows of the truth table; of three parts "implies" excludes one row, "and" has four."""
+    """The outputs over two parts are the rows of the truth table; over one, three and four parts those for which it is true."""
     assert ["".join(map(str, y)) for y in Logic(formula).enumerate((2,))] == rows
-    assert len(list(Logic("implies").enumerate((3,)))) == 7
-    assert len(list(Logic("and").enumerate((3,)))) == 4
+    says = {
+        "or": any, "xor": lambda y: sum(y) == 1, "at_most_one": lambda y: sum(y) <= 1, "not_all": lambda y: not all(y),
+        "iff": lambda y: all(y) == any(y), "implies": lambda y: y[-1] >= all(y[:-1]), "and": lambda y: y[-1] == all(y[:-1]),
+    }  # fmt: skip
+    for n in (1, 3, 4):
+        assert {tuple(y) for y in Logic(formula).enumerate((n,))} == {*filter(says[formula], product((0, 1), repeat=n))}
 
 
 def test_what_cannot_be_is_refused() -> None:
