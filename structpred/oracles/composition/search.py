@@ -9,14 +9,15 @@ import numpy as np
 from structpred.core.oracle import Labels, Shape
 from structpred.core.types import Floats, Integers
 from structpred.errors import InfeasibleError
+from structpred.oracles.composition.bundle import Bundle
 from structpred.oracles.composition.layout import Batch, Layout
 from structpred.oracles.composition.rounds import Rounds, Whole
 from structpred.runtime.lazy_names import later
 
 _kernels = later("structpred.oracles.composition._rounds_kernels")
 
-#: rounds of a stage
-ROUNDS = 60
+#: rounds of each of the first two stages, and of the second where parts are pinned
+ROUNDS, PINNED = 60, 20
 #: subproblems that are looked at where only some output is wanted
 ENOUGH = 1000
 
@@ -49,9 +50,8 @@ def solve(whole: Whole, shapes: Sequence[Shape], layouts: Sequence[Layout], scor
     _kernels().within_reach(scores, batch.part_ends, theta, sizes)
     pins, zeros = np.zeros(len(theta), np.int64), np.zeros(len(batch.part_of))
     root = Rounds(whole, shapes, batch, theta, sizes, pins, zeros, np.full(n, -np.inf))
-    left = root.descend(np.arange(n), ROUNDS)
     tree = _Tree(whole, shapes, layouts, batch, root)
-    tree.branch(left, max_nodes)
+    tree.branch(max_nodes)
     for i, labels in enumerate(tree.labels):
         if labels is None:
             raise InfeasibleError(f"sample {i}: the members of {type(whole).__name__} exclude every output")
@@ -64,13 +64,16 @@ class _Tree:
 
     def __init__(self, whole: Whole, shapes: Sequence[Shape], layouts: Sequence[Layout], batch: Batch, root: Rounds) -> None:
         self.whole, self.shapes, self.layouts, self.batch, self.root = whole, shapes, layouts, batch, root
-        self.labels, self.bounds = root.labels, root.low.copy()
+        self.labels, self.bounds = root.labels, root.low
         self.queues: list[list[Node]] = [[] for _ in layouts]
         self.ages = [0] * len(layouts)
 
-    def branch(self, left: Integers, max_nodes: int | None) -> None:
-        """Pin parts in the instances `left` until their gaps are closed, or max_nodes subproblems are solved."""
-        self._push(self.root, left, left)
+    def branch(self, max_nodes: int | None) -> None:
+        """Pin parts until the gaps are closed, or max_nodes subproblems of an instance are solved."""
+        n, cheap = len(self.layouts), np.flatnonzero([not one.expensive for one in self.layouts])
+        left = self.root.descend(cheap, ROUNDS if len(cheap) else 0)
+        self._finish(self.root, np.union1d(left, np.setdiff1d(np.arange(n), cheap)), np.arange(n), ROUNDS)
+        left = np.flatnonzero([len(queue) > 0 for queue in self.queues])
         most, best = ENOUGH if max_nodes is None else max_nodes, self.root.best
         while True:
             open_ones, pinned = [], []
@@ -97,18 +100,20 @@ class _Tree:
         pins, multipliers = (np.concatenate(pieces) for pieces in zip(*pinned, strict=True))
         shapes, best = [self.shapes[i] for i in owners.tolist()], self.root.best[owners]
         rounds = Rounds(self.whole, shapes, batch, theta, self.root.sizes[owners], pins, multipliers, best)
-        left = rounds.descend(np.arange(len(owners)), ROUNDS)
+        self._finish(rounds, np.arange(len(owners)), owners, PINNED)
         for k, i in enumerate(owners.tolist()):
             if (found := rounds.labels[k]) is not None and rounds.best[k] > self.root.best[i]:
                 self.root.best[i], self.labels[i] = rounds.best[k], found
-        self._push(rounds, left, owners[left])
 
-    def _push(self, rounds: Rounds, left: Integers, owners: Integers) -> None:
+    def _finish(self, rounds: Rounds, left: Integers, owners: Integers, limit: int) -> None:
+        """Rounds of the bundle method in the subproblems `left`; those that it does not solve are opened."""
+        bundle = Bundle(rounds)
+        left = bundle.run(left, limit)
         batch, split = rounds.batch, np.empty(len(left), np.int64)
         _kernels().nearest_to_half(
-            left, batch.slot_ends, batch.shared, batch.shared_ends, batch.copies, rounds.pins, rounds.counts, split
+            left, batch.slot_ends, batch.shared, batch.shared_ends, batch.copies, rounds.pins, bundle.point, split
         )
-        for k, (s, i) in enumerate(zip(left.tolist(), owners.tolist(), strict=True)):
+        for k, (s, i) in enumerate(zip(left.tolist(), owners[left].tolist(), strict=True)):
             self.ages[i] += 1
             if rounds.low[s] < -rounds.sizes[s]:
                 continue  # no output keeps the pins
