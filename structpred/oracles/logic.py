@@ -35,7 +35,7 @@ class Logic(TruthOracle):
         if limits := {"or": (1, n), "xor": (1, 1), "at_most_one": (0, 1), "not_all": (0, n - 1)}.get(self.formula):
             return best_count(scores, *limits)
         if self.formula == "implies":
-            best = best_count(scores, 0, n)
+            best = (scores > 0).astype(np.int64)
             excluded = np.flatnonzero(best[:, :-1].all(axis=1) & (best[:, -1] == 0))
             best[excluded, np.abs(scores[excluded]).argmin(axis=1)] ^= 1
             return best

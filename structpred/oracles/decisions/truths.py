@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
-from structpred.core.scores import check_listed, checked_batch, checked_scores, checked_sizes, runs_of
+from structpred.core.scores import check_listed, checked_batch, checked_scores, checked_sizes, checked_table, runs_of
 from structpred.core.types import Floats, Integers
 from structpred.oracles.decisions._by_shape import parts_of_rows
 
@@ -33,7 +33,7 @@ class TruthOracle(Oracle):
 
     def argmax_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Labels, Integers]:
         """The best row of each instance; neighbours of one shape are done together."""
-        scores, offsets = checked_batch(scores, offsets, [self.n_parts(shape) for shape in shapes])
+        scores, offsets = checked_batch(scores, offsets, checked_table(shapes, "parts")[:, 0])
         runs = [(scores[offsets[first] : offsets[last]], last - first) for _, first, last in runs_of(shapes)]
         return np.concatenate([np.empty(0, np.int64), *(self.best(s.reshape(n, -1)).ravel() for s, n in runs)]), offsets.copy()
 
