@@ -104,3 +104,14 @@ def test_the_skip_chain_example_says_what_links_bring() -> None:
     assert len(re.findall("reward", lines[0])) == 5
     assert min(figures) > 50
     assert abs(figures[1] - figures[2]) < 3
+
+
+@pytest.mark.slow
+def test_the_example_of_tags_and_trees_says_what_is_proven() -> None:
+    """tags_and_trees: heads and tags of the pipeline and of both together, and nearly all answers are proven."""
+    lines = printed("tags_and_trees", "--quick").splitlines()
+    alone, together = (list(map(float, re.findall("([0-9.]+) %", line))) for line in lines)
+    assert min(*alone, *together) > 50
+    assert together[0] > alone[0] - 3
+    assert together[1] > alone[1] - 3
+    assert together[2] > 90
