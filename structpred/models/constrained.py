@@ -27,7 +27,7 @@ class Constraint:
     sets names of labels; of `StructuredPredictor` (position, label) as whole numbers, or numbers of parts. None stands for all
     positions, heads, words or names. sample: the number of the sample; None: each of them.
 
-    >>> from structpred.models import ChainLabeler
+    >>> from structpred.models import ChainLabeler, Constraint
     >>> from structpred.oracles import Budget
     >>> X, y = [[{"w": "a"}, {"w": "dog"}]], [["DET", "NOUN"]]
     >>> model = ChainLabeler(max_iter=20).fit(X, y)

@@ -12,6 +12,7 @@ from structpred import Instance
 from structpred.errors import ConvergenceError, DataError, InfeasibleError
 from structpred.models import (
     ChainLabeler,
+    Constraint,
     DependencyParser,
     GraphLabeler,
     HierarchicalMultiLabel,
@@ -19,7 +20,7 @@ from structpred.models import (
     MultiLabelMRF,
     StructuredPredictor,
 )
-from structpred.models.constrained import Constrained, Constraint
+from structpred.models.constrained import Constrained
 from structpred.oracles.assignment import AssignmentOracle
 from structpred.oracles.budget import Budget
 from structpred.oracles.logic import Logic
