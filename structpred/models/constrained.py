@@ -99,10 +99,12 @@ class Constrained(Composed):
         if (found := self._possible(scores, offsets, shapes)) is not None:
             return found
         left: tuple[Any, ...] = shapes[0][1] if len(shapes) == 1 else ()
+        fixed = np.where(scores > 0.5 * FORBIDDEN, 0.0, FORBIDDEN)
+        if left and self._possible(fixed, offsets, shapes) is not None:  # a search that was cut short found none
+            raise ConvergenceError(f"there is an output, but {self.max_nodes:,} subproblems do not suffice to find the best")
         for one in left:
             fewer = tuple(other for other in left if other is not one)
             with suppress(ConvergenceError):  # whether it can be left out
-                fixed = np.where(scores > 0.5 * FORBIDDEN, 0.0, FORBIDDEN)
                 left = fewer if self._possible(fixed, offsets, [(shapes[0][0], fewer)]) is None else left
         named = " and ".join(f"constraints[{k}], {rule!r}" for k, rule, _ in left) or "the constraints"
         raise InfeasibleError(f"no {self.output} satisfies {named}")

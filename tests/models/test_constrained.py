@@ -10,6 +10,7 @@ from parser_cases import corpus, random_words
 
 from structpred import Instance
 from structpred.errors import ConvergenceError, DataError, InfeasibleError
+from structpred.features.parts import PartFeatures
 from structpred.models import (
     ChainLabeler,
     Constraint,
@@ -24,6 +25,7 @@ from structpred.models.constrained import Constrained
 from structpred.oracles.assignment import AssignmentOracle
 from structpred.oracles.budget import Budget
 from structpred.oracles.logic import Logic
+from structpred.task.inference import Inference
 
 RNG = np.random.default_rng(0)
 X = [RNG.normal(size=(n, 3)) for n in (5, 4, 6, 5, 1, 3, 5, 6)]
@@ -224,16 +226,19 @@ def test_names_and_arcs_that_there_are_not_are_refused() -> None:
 def test_what_is_not_proven_is_not_given() -> None:
     """A search that is cut short is an error, never an output that may not be the best."""
     oracle = Constrained(AssignmentOracle())
-    oracle.max_nodes = 2
-    rng, listed, n_stopped = np.random.default_rng(5), np.array(list(itertools.permutations(range(5)))), 0
+    oracle.max_nodes = 1
+    rng, listed, stopped = np.random.default_rng(5), np.array(list(itertools.permutations(range(5)))), []
     rules = tuple((k, Budget(at_most=3), tuple(rng.permutation(25)[:14].tolist())) for k in range(4))
-    for theta in rng.normal(size=(40, 25)):
+    for i, theta in enumerate(scores := rng.normal(size=(40, 25))):
         kept = [y for y in listed if all(np.isin(parts, 5 * np.arange(5) + y).sum() <= 3 for _, _, parts in rules)]
         expected = max(float(theta[5 * np.arange(5) + y].sum()) for y in kept)
         try:
             found = oracle.argmax(theta, ((5,), rules))
         except ConvergenceError:
-            n_stopped += 1
+            stopped.append(i)
         else:
             assert float(theta[5 * np.arange(5) + found].sum()) == pytest.approx(expected, abs=1e-9)
-    assert 0 < n_stopped < 40
+    assert 0 < len(stopped) < 40
+    inference = Inference(PartFeatures([theta[:, None] for theta in scores]), oracle, [((5,), rules)] * 40)
+    with pytest.raises(ConvergenceError, match=f"^sample {stopped[0]}: .* subproblems"):
+        inference.decode(np.ones(1))
