@@ -17,6 +17,7 @@ import numpy as np
 from structpred.core.scores import kept_for_shapes
 from structpred.oracles import Budget, Composed, Logic, ShortestPathOracle
 from structpred.oracles.composition.layout import Member
+from structpred.oracles.decisions.truths import TruthOracle
 from structpred.oracles.shortest_path import path_shape
 
 PERSON, ORGANISATION, PLACE = range(3)
@@ -25,13 +26,23 @@ SCHEMA = [(PERSON, PLACE), (PERSON, ORGANISATION), (PLACE, PLACE), (ORGANISATION
 WORKS_FOR, LIES_IN, SIBLING = 1, 2, 4
 
 
+class Needs(TruthOracle):
+    """A rule of one's own: where the first part is on, all others are."""
+
+    def best(self, scores):
+        """All on, or the first one off and of the others those with positive scores."""
+        off = (scores > 0).astype(np.int64)
+        off[:, 0] = 0
+        return np.where((scores * (1 - off)).sum(axis=1, keepdims=True) > 0, 1, off)
+
+
 class Schema(Composed):
     """shape = (number of tokens, spans (start, end), relations (span, span, kind), sets of relations that make circles).
 
     Part t < tokens: token t is in no span; then three parts a span, its types; then one a relation. Labels: parts that are on.
     """
 
-    path, implies, mutual, one, broken = ShortestPathOracle(), Logic("implies"), Logic("iff"), Budget(at_most=1), Logic("not_all")
+    path, needs, mutual, one, broken = ShortestPathOracle(), Needs(), Logic("iff"), Budget(at_most=1), Logic("not_all")
 
     def __init__(self):
         super().__init__([])
@@ -54,7 +65,7 @@ class Schema(Composed):
         first, needs, *sets = self.rules_of(shape)
         edges = [*((t, t + 1) for t in range(shape[0])), *(span for span in shape[1] for _ in range(3))]
         found = [Member(self.path, path_shape(shape[0] + 1, edges), np.arange(first))]
-        found += [Member(self.implies, (2,), np.array([first + k, part])) for k, row in enumerate(needs) for part in row]
+        found += [Member(self.needs, (3,), np.array([first + k, *row])) for k, row in enumerate(needs)]
         for oracle, groups in zip((self.one, self.mutual, self.broken), sets, strict=True):
             found += [Member(oracle, (len(parts),), np.array(parts)) for parts in groups]
         return found
@@ -64,8 +75,7 @@ class Schema(Composed):
         first, needs, jobs, pairs, circles = self.rules_of(shape)
         on = np.zeros(first + len(needs), bool)
         on[answers[0]] = True
-        asked = np.array(answers[1 : 1 + 2 * len(needs)]).reshape(-1, 2, 2)[:, :, 0]
-        on[first:] = asked.all(axis=1) & on[needs].all(axis=1)
+        on[first:] = np.array(answers[1 : 1 + len(needs)])[:, 0] & on[needs].all(axis=1)
         for parts in jobs:
             on[parts] &= np.cumsum(on[parts]) == 1
         for parts in pairs:

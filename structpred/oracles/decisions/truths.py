@@ -21,7 +21,7 @@ class TruthOracle(Oracle):
 
     def holds(self, labels: Labels) -> bool:
         """Whether a row of 0 and 1 is an output: then it alone is best for scores of 1 where it is on and -1 where it is off."""
-        return np.array_equal(self.best(2.0 * labels[None] - 1.0)[0], labels)
+        return np.array_equal(self.best(np.where(labels[None] == 1, 1.0, -1.0))[0], labels)
 
     def n_parts(self, shape: Shape) -> int:
         """n."""
