@@ -115,6 +115,9 @@ class Constrained(Composed):
             labels, ends = super().argmax_batch(scores, offsets, shapes)
         except InfeasibleError:
             return None
+        except ConvergenceError:
+            text = f"the best {self.output} under the constraints is not proven after {self.max_nodes:,} subproblems"
+            raise ConvergenceError(f"{text}; relax those that many parts share") from None
         parts, part_ends = parts_batch(self.own, labels, ends, [own for own, _ in shapes])
         worst = scores[parts + np.repeat(offsets[:-1], np.diff(part_ends))].min(initial=0.0)
         return (labels, ends) if worst > 0.5 * FORBIDDEN else None
