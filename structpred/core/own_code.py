@@ -13,7 +13,7 @@ import numpy as np
 
 from structpred.core.oracle import Labels, Oracle, Shape
 from structpred.core.types import Integers
-from structpred.errors import DataError, InfeasibleError, OracleError, StructpredError
+from structpred.errors import ConvergenceError, DataError, InfeasibleError, OracleError, StructpredError
 
 #: packages whose classes and functions are tools, not components that somebody wrote for a problem; classes that `type` or
 #: dataclasses made say that they are of the two modules that are left out
@@ -85,7 +85,7 @@ def asked(i: int, thing: object, method: str, *args: Any) -> Any:
 
 def of_sample(error: Exception, i: int, thing: object, method: str) -> Exception:
     """As `blamed`; errors of ours name sample i, too, whatever number it has in the batch that was asked."""
-    if isinstance(error, OracleError | InfeasibleError | DataError):
+    if isinstance(error, OracleError | InfeasibleError | DataError | ConvergenceError):
         text = re.sub(r"^sample \d+: ", "", str(error))
         return type(error)(f"sample {i}: {text}")
     return blamed(error, i, thing, method)

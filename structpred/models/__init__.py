@@ -6,6 +6,7 @@ from structpred.runtime.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from structpred.models.chain.labeler import ChainLabeler
+    from structpred.models.constrained import Constraint
     from structpred.models.decision.model import DecisionModel
     from structpred.models.fields.graph import GraphLabeler
     from structpred.models.fields.multilabel import HierarchicalMultiLabel, MultiLabelMRF
@@ -23,10 +24,10 @@ if TYPE_CHECKING:
     from structpred.models.structured import StructuredPredictor
 
 __all__ = [
-    "ChainLabeler", "DecisionModel", "DependencyParser", "GaussianProcessLabeler", "GraphLabeler", "HierarchicalMultiLabel",
-    "KernelChainLabeler", "LatentSVM", "LinearClassifier", "LinearOrdinal", "LinearRegressor", "MultiLabelMRF",
-    "ParsingPipeline", "RandomFeatures", "RobustSVM", "SegmentLabeler", "SemiSupervisedSVM", "SimilarityFeatures",
-    "StructuredPredictor", "load",
+    "ChainLabeler", "Constraint", "DecisionModel", "DependencyParser", "GaussianProcessLabeler", "GraphLabeler",
+    "HierarchicalMultiLabel", "KernelChainLabeler", "LatentSVM", "LinearClassifier", "LinearOrdinal", "LinearRegressor",
+    "MultiLabelMRF", "ParsingPipeline", "RandomFeatures", "RobustSVM", "SegmentLabeler", "SemiSupervisedSVM",
+    "SimilarityFeatures", "StructuredPredictor", "load",
 ]  # fmt: skip
 
 __getattr__, __dir__ = lazy_names(__name__)

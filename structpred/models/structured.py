@@ -15,6 +15,7 @@ from structpred.core.weights import Vector
 from structpred.models.base import StructuredEstimator
 from structpred.models.bundles import COMMON, restore_weights, restored
 from structpred.models.chain.decoding import checked_k
+from structpred.models.constrained import Constraints, constrained
 from structpred.models.explanations import Explanation, WeightInspection, explain_parts, top_weights
 from structpred.models.output_scores import OutputScores, Scoring, checked_scoring
 from structpred.models.part_inputs import PartInput, PartSharding, Shaped, as_labels, split_instances
@@ -154,9 +155,9 @@ class StructuredPredictor(StructuredEstimator, _OracleFirst):
         self._input, self.feature_names_ = input_, input_.names
         self.n_features_in_ = int(input_.n_columns or 0)
 
-    def predict(self, X: Any, shapes: Sequence[Any] | None = None) -> list[Labels]:
-        """The best labels of each instance."""
-        return self._read(X, shapes).outputs(self.coef_)
+    def predict(self, X: Any, shapes: Sequence[Any] | None = None, *, constraints: Constraints = None) -> list[Labels]:
+        """The best labels of each instance that keep the constraints (`Constraint`); InfeasibleError where no labels do."""
+        return constrained(self._read(X, shapes), constraints, lambda entry: entry).outputs(self.coef_)
 
     def predict_marginals(self, X: Any, shapes: Sequence[Any] | None = None) -> list[npt.NDArray[np.float64]]:
         """One array (n_parts,) per instance: the expected count of each part, its probability where it counts at most once.

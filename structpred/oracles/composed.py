@@ -15,7 +15,7 @@ from structpred.core.types import Floats, Integers
 from structpred.errors import ConvergenceError
 from structpred.oracles.composition.layout import Layout, Member, layout_of
 from structpred.oracles.composition.search import Search, Solved
-from structpred.projections.active_set import nearest_mixture
+from structpred.projections.lockstep import nearest_mixture
 from structpred.runtime.ranges import packed
 from structpred.runtime.settings import checked_whole
 

@@ -13,7 +13,7 @@ from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.scores import check_listed, checked_scores, kept_for_shapes
 from structpred.core.types import ArrayLike, Floats, Integers
 from structpred.errors import ConvergenceError, DataError
-from structpred.oracles.decisions._by_shape import by_shape, marginals_of_one
+from structpred.oracles.decisions._by_shape import by_shape, marginals_of_one, parts_of_rows
 from structpred.projections.lockstep import nearest_mixture
 from structpred.runtime.lazy_names import later
 from structpred.runtime.settings import checked_whole
@@ -175,12 +175,7 @@ class KnapsackOracle(Oracle):
             )
         return np.flatnonzero(labels)
 
-    def parts_batch(self, labels: Labels, ends: Integers, shapes: Sequence[Shape]) -> tuple[Integers, Integers]:
-        """The items of each set, flat."""
-        taken = np.flatnonzero(labels)
-        part_ends = np.searchsorted(taken, ends)
-        return taken - np.repeat(ends[:-1], np.diff(part_ends)), part_ends
-
+    parts_batch = parts_of_rows
     marginals = marginals_of_one
 
     def marginals_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Floats, Floats]:

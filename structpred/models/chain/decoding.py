@@ -22,6 +22,7 @@ from structpred.features.positions import PositionSequences
 from structpred.features.rows import FeatureRows, stack_rows
 from structpred.features.sequences import SequenceFeatures
 from structpred.models.chain.inputs import Input, around_empty, n_transitions
+from structpred.models.constrained import Constraints, constrained
 from structpred.oracles.chain import ChainOracle
 from structpred.oracles.mrf import graph_shape
 from structpred.oracles.tree_mrf import TreeMRF
@@ -88,12 +89,14 @@ def _rows(data: PackedSequences) -> tuple[FeatureRows, FeatureRows]:
 
 
 def decode_chains(
-    data: PackedSequences, n_labels: int, w: Vector, fixed: FixedScores | None = None, n_jobs: int = 1
-) -> npt.NDArray[np.int64]:
-    """The best label codes of all tokens, flat; the same for any number of threads."""
+    data: PackedSequences, n_labels: int, w: Vector, fixed: FixedScores | None = None, n_jobs: int = 1,
+    constraints: Constraints = None, classes: Sequence[Any] = (),
+) -> npt.NDArray[np.int64]:  # fmt: skip
+    """The best label codes of all tokens, flat; the same for any number of threads. classes: what constraints call labels."""
     if data.n_tokens == 0:
         return np.empty(0, np.int64)
-    return chain_inference(data, n_labels, w, fixed, n_jobs).decode(w)[0]
+    inference = chain_inference(data, n_labels, w, fixed, n_jobs)
+    return constrained(inference, constraints, lambda entry: (entry[0], classes.index(entry[1]))).decode(w)[0]
 
 
 def chain_inference(

@@ -20,6 +20,7 @@ from structpred.models.chain.constraints import RULES, ChainConstraints, fixed_s
 from structpred.models.chain.decoding import ChainScores, decode_chains, n_weights, table_width
 from structpred.models.chain.inputs import INPUT, INPUTS, Input, NumericInput, RowInput, around_empty, choose_input, n_columns
 from structpred.models.chain.targets import LabelEncoder, as_label_lists, comparable, token_accuracy, where_known
+from structpred.models.constrained import Constraints
 from structpred.models.settings import about_dev, dev_parts
 from structpred.models.signs import NameTable
 from structpred.runtime.lazy_names import Later, later
@@ -276,18 +277,20 @@ class ChainLabeler(StructuredEstimator, ChainScores):
         return self
 
     def predict(
-        self, X: Any, *, allowed: Sequence[Any] | None = None, fixed: Sequence[Any] | None = None
-    ) -> list[npt.NDArray[Any]]:
+        self, X: Any, *, allowed: Sequence[Any] | None = None, fixed: Sequence[Any] | None = None,
+        constraints: Constraints = None,
+    ) -> list[npt.NDArray[Any]]:  # fmt: skip
         """One array of labels per sequence, the best that satisfies the constraints; of an empty sequence an empty one.
 
-        allowed, fixed: nested like y; for each token None, or the labels it may have, or the label it has.
-        Raises InfeasibleError, naming the sample, where no labels satisfy all of them.
+        allowed, fixed: nested like y; for each token None, or the labels it may have, or the label it has. constraints: see
+        `Constraint`; labels are those of classes_. InfeasibleError names the sample that no labels of satisfy all of them.
         """
         self._check_fitted()
-        return around_empty(lambda *full: self._decoded(*self._read(*full), checked_jobs(self.n_jobs)), X, allowed, fixed)
+        return around_empty(lambda *full: self._decoded(*self._read(*full), constraints), X, allowed, fixed)
 
-    def _decoded(self, data: PackedSequences, w: Vector, scores: FixedScores | None, n_jobs: int) -> list[npt.NDArray[Any]]:
-        codes = decode_chains(data, len(self.classes_), w, scores, n_jobs)
+    def _decoded(self, data: PackedSequences, w: Vector, scores: FixedScores | None, constraints: Constraints) -> list[Any]:
+        classes = self.classes_.tolist()
+        codes = decode_chains(data, len(classes), w, scores, checked_jobs(self.n_jobs), constraints, classes)
         return self._encoder.decode(codes, data.offsets)
 
     def _read(

@@ -20,6 +20,7 @@ from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import DataError, ParameterError
 from structpred.io.multilabel.data import MultiLabelData
 from structpred.models.base import StructuredEstimator, checked_sample_weight
+from structpred.models.constrained import Constraints
 from structpred.models.fields.graph_field import GraphField
 from structpred.models.fields.kernel_columns import agreed, kernel_and_scale, measured
 from structpred.models.fields.label_field import LabelField, as_rows, label_choices, labels_of, named_rows
@@ -110,10 +111,11 @@ class FieldEstimator(StructuredEstimator, Generic[Outputs, Tables]):
             model.kernel, model._field.columns.kernels = kernel, [resolve_kernel(kernel)]
         return model
 
-    def predict(self, X: Any) -> Outputs:
-        """The best output of each sample: label sets as an array (n, n_labels) of 0 and 1, graphs as an array of labels each."""
+    def predict(self, X: Any, *, constraints: Constraints = None) -> Outputs:
+        """The best output of each sample: label sets as an array (n, n_labels) of 0 and 1, graphs as an array of labels each.
+        constraints: rules that it keeps, see `Constraint`. InfeasibleError, naming the sample, where no output does."""
         self._check_fitted()
-        return self._field.outputs(self._field.read(X), self.coef_)
+        return self._field.outputs(self._field.read(X), self.coef_, constraints)
 
     def predict_marginals(self, X: Any) -> Tables:
         """p(label | x): of label sets an array (n, n_labels), of graphs an array (n_nodes, n_classes) each.

@@ -15,6 +15,7 @@ from structpred.errors import DataError
 from structpred.features.graphs import GraphFeatures
 from structpred.features.rows import stack_rows
 from structpred.models.chain.targets import LabelEncoder, where_known
+from structpred.models.constrained import Constraints, constrained
 from structpred.models.fields.kernel_columns import RowColumns
 from structpred.models.fields.label_graphs import FieldNames, GraphSizes, graph_oracle
 from structpred.models.signs import NameTable
@@ -250,11 +251,13 @@ class GraphField(RowColumns):
 
     decoding = inference
 
-    def outputs(self, data: GraphTable, w: Vector) -> NodeLabels:
+    def outputs(self, data: GraphTable, w: Vector, constraints: Constraints = None) -> NodeLabels:
         """The best labels of the nodes of each graph."""
         if not data.samples:
             return []
-        codes, offsets = self.inference(data).decode(w)
+        names = self.encoder.classes.tolist()
+        kept = constrained(self.inference(data), constraints, lambda entry: (entry[0], names.index(entry[1])))
+        codes, offsets = kept.decode(w)
         return self.encoder.decode(codes, offsets)
 
     def marginals(self, data: GraphTable, w: Vector) -> list[Floats]:

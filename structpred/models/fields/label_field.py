@@ -16,6 +16,7 @@ from structpred.errors import DataError
 from structpred.features.graphs import GraphFeatures
 from structpred.features.rows import csr_of, stack_rows
 from structpred.io.multilabel.data import MultiLabelData
+from structpred.models.constrained import Constraints, constrained
 from structpred.models.fields.kernel_columns import RowColumns
 from structpred.models.fields.label_graphs import FieldNames
 from structpred.models.fields.label_scores import label_scores
@@ -269,9 +270,10 @@ class LabelField(RowColumns):
             return self.inference(data)
         return Inference(self.features(data, joined=False), RULES[self.require].oracle, [self.forest] * data.shape[0])
 
-    def outputs(self, data: Any, w: Vector) -> Integers:
+    def outputs(self, data: Any, w: Vector, constraints: Constraints = None) -> Integers:
         """The best labels of each example, (n, n_labels)."""
-        return self.decoding(data).decode(w)[0].reshape(-1, self.n_labels)
+        kept = constrained(self.decoding(data), constraints, lambda name: (None if name is None else self.names.index(name), 1))
+        return kept.decode(w)[0].reshape(-1, self.n_labels)
 
     def label_scores(self, data: Any, w: Vector) -> Floats:
         """(n, n_labels): the best score with the label less the best score without it; 1e30 where no output is without it."""

@@ -42,13 +42,8 @@ def crossing_arcs(heads: npt.NDArray[np.int64], offsets: npt.NDArray[np.int64]) 
     return crossing
 
 
-def best_trees(features: ArcFeatures, oracle: TreeOracle, w: Vector, n_jobs: int = 1) -> npt.NDArray[np.int64]:
-    """The heads of the best trees, flat; the same for any number of threads. InfeasibleError names the sample that has none."""
-    return tree_inference(features, oracle, n_jobs).decode(w)[0]
-
-
 def tree_inference(features: ArcFeatures, oracle: TreeOracle, n_jobs: int = 1) -> Inference:
-    """Inference over sentences."""
+    """Inference over sentences; InfeasibleError names the one that has no tree."""
     return Inference(features, oracle, [(n,) for n in features.data.lengths.tolist()], n_jobs=n_jobs)
 
 

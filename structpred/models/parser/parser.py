@@ -22,9 +22,9 @@ from structpred.models.base import StructuredEstimator, checked_C
 from structpred.models.bundles import restore_weights, restored, to_bundle
 from structpred.models.chain.decoding import checked_k
 from structpred.models.chain.labeler import ChainLabeler
+from structpred.models.constrained import Constraints, constrained
 from structpred.models.parser.arcs import (
     TreeOracle,
-    best_trees,
     fixed_arcs,
     kept_heads,
     tree_inference,
@@ -246,10 +246,10 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         with about_dev():
             features = ArcFeatures(data, plan.templates, plan.bits, candidates=kept_heads(pruner, data, None, self.prune))
             features.new_scratch(int(data.lengths.max()))  # what cannot be parsed is refused before training
-        return lambda w: float((best_trees(features, oracle, w, jobs) == treebank.heads).mean())
+        return lambda w: float((tree_inference(features, oracle, jobs).decode(w)[0] == treebank.heads).mean())
 
     def _ready(
-        self, X: Any, fixed: Any, forbidden: Any, projective: bool | None, single_root: bool | None
+        self, X: Any, fixed: Any, forbidden: Any, projective: bool | None, single_root: bool | None, pruned: bool = True
     ) -> tuple[AttributedSentences, ArcFeatures, TreeOracle]:
         """What prediction works on: the coded sentences, their features with constraints, and the oracle."""
         self._check_fitted()
@@ -261,22 +261,24 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         oracle = tree_oracle(
             self.projective_ if projective is None else projective, self.single_root if single_root is None else single_root
         )
-        return data, self._features(data, candidates=kept_heads(self.pruner_, data, rules, self.prune), fixed=rules), oracle
+        candidates = kept_heads(self.pruner_ if pruned else None, data, rules, self.prune)
+        return data, self._features(data, candidates=candidates, fixed=rules), oracle
 
     def predict(
         self, X: Any, *, fixed: Sequence[Mapping[int, int] | None] | None = None,
         forbidden: Sequence[Sequence[tuple[int, int]] | None] | None = None, projective: bool | None = None,
-        single_root: bool | None = None,
+        single_root: bool | None = None, constraints: Constraints = None,
     ) -> list[Tree]:  # fmt: skip
         """The best tree of each sentence that satisfies the constraints, with relations where they were learnt.
 
         fixed: for each sentence None or {word: its head}; forbidden: None or pairs (head, word); words count from 1, head 0 is
-        the root. projective, single_root: None means as trained. Sentences with fixed or forbidden arcs are not pruned. Raises
-        InfeasibleError, naming the sample, where there is no such tree.
+        the root. projective, single_root: None means as trained. constraints: see `Constraint`. Sentences with fixed or
+        forbidden arcs are not pruned; with constraints none is. InfeasibleError names the sample for which there is no tree.
         """
-        data, features, oracle = self._ready(X, fixed, forbidden, projective, single_root)
-        heads = best_trees(features, oracle, self.coef_, checked_jobs(self.n_jobs))
-        return self._with_relations(data, heads)
+        data, features, oracle = self._ready(X, fixed, forbidden, projective, single_root, not constraints)
+        inference = tree_inference(features, oracle, checked_jobs(self.n_jobs))
+        kept = constrained(inference, constraints, lambda arc: (None if arc[1] is None else arc[1] - 1, arc[0]))
+        return self._with_relations(data, kept.decode(self.coef_)[0])
 
     def _with_relations(self, data: AttributedSentences, heads: Integers) -> list[Tree]:
         split = np.split(heads, data.offsets[1:-1]) if len(data) else []

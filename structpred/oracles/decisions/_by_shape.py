@@ -6,7 +6,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from structpred.core.instances import Shapes
-from structpred.core.oracle import Scores, Shape
+from structpred.core.oracle import Labels, Scores, Shape
 from structpred.core.scores import checked_batch, checked_scores, checked_sums
 from structpred.core.types import ArrayLike, Floats, Integers
 from structpred.errors import StructpredError
@@ -67,3 +67,10 @@ def marginals_of_one(self: Any, scores: Scores, shape: Shape) -> tuple[float, Fl
     given = checked_scores(scores, self.n_parts(shape), shape)
     log_zs, mu = self.marginals_batch(given, np.array([0, len(given)]), [shape])
     return checked_sums(float(log_zs[0]), mu, given, shape)
+
+
+def parts_of_rows(self: Any, labels: Labels, ends: Integers, shapes: Sequence[Shape]) -> tuple[Integers, Integers]:
+    """The parts that are on in each row of 0 and 1, flat: the method `parts_batch` of oracles whose labels are such rows."""
+    on = np.flatnonzero(labels)
+    part_ends = np.searchsorted(on, ends)
+    return on - np.repeat(ends[:-1], np.diff(part_ends)), part_ends

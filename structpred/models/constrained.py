@@ -1,0 +1,123 @@
+"""Hard constraints at prediction, for every estimator: rules over parts of samples, in the terms in which users know these."""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from structpred.core.fixed_scores import FORBIDDEN
+from structpred.core.oracle import Labels, Oracle, Scores, Shape
+from structpred.core.packing import parts_batch
+from structpred.core.types import Integers
+from structpred.errors import ConvergenceError, DataError, InfeasibleError
+from structpred.oracles.composed import Composed
+from structpred.oracles.composition.layout import Member
+from structpred.task.inference import Inference
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """A rule that predicted parts must keep: ``predict(X, constraints=[Constraint(...), ...])``.
+
+    rule: a `Budget`, a formula of `Logic`, or any oracle over n parts with the shape (n,). parts: what it binds, in the order of
+    the rule: of sequences and graphs (position, label); of trees arcs (head, word), words from 1 on, 0 being the root; of label
+    sets names of labels; of `StructuredPredictor` (position, label) as whole numbers, or numbers of parts. None stands for all
+    positions, heads, words or names. sample: the number of the sample; None: each of them.
+
+    >>> from structpred.models import ChainLabeler, Constraint
+    >>> from structpred.oracles import Budget
+    >>> X, y = [[{"w": "a"}, {"w": "dog"}]], [["DET", "NOUN"]]
+    >>> model = ChainLabeler(max_iter=20).fit(X, y)
+    >>> model.predict(X, constraints=[Constraint(Budget(at_most=0), [(None, "DET")])])[0].tolist()
+    ['NOUN', 'NOUN']
+    """
+
+    rule: Oracle
+    parts: Sequence[Any]
+    sample: int | None = None
+
+
+Constraints = Sequence[Constraint] | None
+
+
+def constrained(inference: Inference, constraints: Constraints, place: Callable[[Any], Any]) -> Inference:
+    """Inference over the outputs that keep the constraints. DataError, naming the sample, for parts that it lacks.
+
+    place: (position, label) in the grid of the oracle, None for all, or the number of a part, for what users call it.
+    """
+    if constraints is None:
+        return inference
+    bound: list[tuple[Any, ...]] = [()] * len(inference)
+    for k, one in enumerate(constraints):
+        if not (isinstance(one, Constraint) and isinstance(one.rule, Oracle) and one.sample in (None, *range(len(bound)))):
+            raise DataError(f"constraints[{k}]: expected Constraint(oracle, parts, sample < {len(bound)}), got {one!r}")
+        for i in range(len(bound)) if one.sample is None else [one.sample]:
+            parts = [part for entry in one.parts for part in _numbers(entry, place, inference, i, k)]
+            if not parts or len(set(parts)) < len(parts):
+                raise DataError(f"constraints[{k}], sample {i}: expected at least one part, and none twice, got {one.parts!r}")
+            bound[i] += ((k, one.rule, tuple(parts)),)
+    shapes = list(zip(inference.shapes, bound, strict=True))
+    return Inference(inference.features, Constrained(inference.oracle), shapes, n_jobs=inference.n_jobs)
+
+
+def _numbers(entry: Any, place: Callable[[Any], Any], inference: Inference, i: int, k: int) -> list[int]:
+    """The parts of sample i that an entry of constraint k stands for."""
+    oracle, shape = inference.oracle, inference.shapes[i]
+    grid: Any = getattr(oracle, "label_grid", lambda _: (0, 0))(shape)
+    try:
+        found = place(entry)
+        if not isinstance(found, tuple):
+            return [range(oracle.n_parts(shape))[index(found)]]
+        rows, columns = (range(n) if x is None else [range(n).index(x)] for x, n in zip(found, grid, strict=True))
+        return [row * grid[1] + column for row in rows for column in columns]
+    except (TypeError, ValueError, LookupError):
+        raise DataError(f"constraints[{k}], sample {i}: no part {entry!r} among {grid[0]} positions, see Constraint") from None
+
+
+class Constrained(Composed):
+    """The outputs of an oracle that keep rules: shape = (its shape, a tuple of (number, rule, numbers of its parts)).
+
+    InfeasibleError names constraints that exclude every output, none of which could be left out.
+    """
+
+    argmax_bound = argmax_bound_batch = None  # type: ignore[assignment]  # an answer is proven, or an error says that it is not
+
+    def __init__(self, own: Oracle) -> None:
+        super().__init__([])
+        self.own, self.exact, self.expensive, self.output = own, own.exact, own.expensive, own.output
+
+    def members(self, shape: Shape) -> list[Member]:
+        """The oracle over all parts, and each rule over those that it binds."""
+        rules = [Member(rule, (len(parts),), np.array(parts)) for _, rule, parts in shape[1]]
+        return [Member(self.own, shape[0], np.arange(self.own.n_parts(shape[0]))), *rules]
+
+    def argmax_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Labels, Integers]:
+        """The best output of each instance that keeps its rules, in lockstep; InfeasibleError of one says which rules."""
+        if (found := self._possible(scores, offsets, shapes)) is not None:
+            return found
+        left: tuple[Any, ...] = shapes[0][1] if len(shapes) == 1 else ()
+        fixed = np.where(scores > 0.5 * FORBIDDEN, 0.0, FORBIDDEN)
+        if left and self._possible(fixed, offsets, shapes) is not None:  # a search that was cut short found none
+            raise ConvergenceError(f"there is an output, but {self.max_nodes:,} subproblems do not suffice to find the best")
+        for one in left:
+            fewer = tuple(other for other in left if other is not one)
+            with suppress(ConvergenceError):  # whether it can be left out
+                left = fewer if self._possible(fixed, offsets, [(shapes[0][0], fewer)]) is None else left
+        named = " and ".join(f"constraints[{k}], {rule!r}" for k, rule, _ in left) or "the constraints"
+        raise InfeasibleError(f"no {self.output} satisfies {named}")
+
+    def _possible(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Labels, Integers] | None:
+        """The best outputs; None where all outputs of an instance are excluded, or have forbidden parts."""
+        try:
+            labels, ends = super().argmax_batch(scores, offsets, shapes)
+        except InfeasibleError:
+            return None
+        except ConvergenceError:
+            text = f"the best {self.output} under the constraints is not proven after {self.max_nodes:,} subproblems"
+            raise ConvergenceError(f"{text}; relax those that many parts share") from None
+        parts, part_ends = parts_batch(self.own, labels, ends, [own for own, _ in shapes])
+        worst = scores[parts + np.repeat(offsets[:-1], np.diff(part_ends))].min(initial=0.0)
+        return (labels, ends) if worst > 0.5 * FORBIDDEN else None
