@@ -1,0 +1,110 @@
+"""One word with its head and its modifiers: a head automaton (Eisner 2000; Koo, Rush, Collins, Jaakkola & Sontag 2010)."""
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+import numpy as np
+
+from structpred.core.oracle import Labels, Oracle, Scores, Shape
+from structpred.core.scores import check_listed, checked_batch, shaped_batch
+from structpred.core.types import Integers
+from structpred.errors import DataError
+from structpred.runtime.lazy_names import later
+from structpred.runtime.ranges import ends_of
+
+_kernels = later("structpred.oracles.trees._head_automaton_kernels")
+
+
+class HeadAutomaton(Oracle):
+    """shape = (heads, left, right, one_child): what one word may have as its head, and as modifiers on either side.
+
+    Labels: the number of the head, then 1 or 0 for each modifier, those to the left first, both sides from the nearest outwards.
+    heads = 0: the root, which has none; its first label is 0. one_child = 1: exactly one modifier, where there is any.
+
+    Parts, in this order: the arcs to the modifiers; those from the heads; pairs of consecutive siblings of the left side, then
+    of the right one: (i, j) at j (j - 1) / 2 + i, where 0 is the start, 1, 2, ... are the modifiers and their number plus one is
+    the end, so that an empty side has the pair (start, end); grandparents, modifier * heads + head. argmax O(heads d^2), d
+    modifiers a side.
+
+    >>> import numpy as np
+    >>> oracle = HeadAutomaton()
+    >>> oracle.n_parts((1, 0, 1, 0))  # two arcs, (start, end) of the left, three pairs of the right, one grandparent
+    7
+    >>> oracle.argmax(np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.5]), (1, 0, 1, 0)).tolist()
+    [0, 1]
+    """
+
+    output = "head with modifiers"
+
+    def n_parts(self, shape: Shape) -> int:
+        """d + heads + siblings + d * heads."""
+        return int(_n_parts(sizes_of([shape]))[0])
+
+    def argmax(self, scores: Scores, shape: Shape) -> Labels:
+        """The best head and modifiers. Ties go to what comes first."""
+        return self.argmax_batch(scores, np.array([0, np.size(scores)]), [shape])[0]
+
+    def argmax_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Labels, Integers]:
+        """The best output of each instance, in one compiled call."""
+        sizes = sizes_of(shapes)
+        scores, offsets = shaped_batch(scores, offsets, _n_parts(sizes))
+        ends = ends_of(1 + sizes[:, 1] + sizes[:, 2])
+        labels = np.empty(int(ends[-1]), np.int64)
+        if not _kernels().best_of_all(scores, offsets, sizes, automaton_tables(sizes), ends, labels):
+            checked_batch(scores, offsets, _n_parts(sizes))  # says which one is not finite
+        return labels, ends
+
+    def parts(self, labels: Labels, shape: Shape) -> Integers:
+        """ValueError for labels that are no head with modifiers, and for another number of modifiers than one_child allows."""
+        (heads, left, right, one_child) = sizes_of([shape])[0].tolist()
+        if labels.shape != (1 + left + right,):
+            raise ValueError(f"expected a head and {left + right} modifiers, got shape {labels.shape}")
+        if not 0 <= labels[0] < max(heads, 1) or labels[1:].min(initial=0) < 0 or labels[1:].max(initial=0) > 1:
+            raise ValueError(f"expected a head below {max(heads, 1)}, then 0 or 1 for each modifier, got {labels.tolist()}")
+        if one_child and left + right and labels[1:].sum() != 1:
+            raise ValueError(f"expected one modifier, got {labels[1:].sum()}")
+        return self.parts_batch(labels, np.array([0, len(labels)]), [shape])[0]
+
+    def parts_batch(self, labels: Labels, ends: Integers, shapes: Sequence[Shape]) -> tuple[Integers, Integers]:
+        """The parts of each output, flat, in one compiled call."""
+        sizes, part_ends = sizes_of(shapes), np.zeros(len(shapes) + 1, np.int64)
+        out = np.empty(3 * len(labels), np.int64)
+        return out[: _kernels().parts_of_all(labels, ends, sizes, out, part_ends)], part_ends
+
+    def enumerate(self, shape: Shape) -> Iterator[Labels]:
+        """Every head with every set of modifiers."""
+        (heads, left, right, one_child) = sizes_of([shape])[0].tolist()
+        check_listed(left + right)
+        for head, *chosen in product(range(max(heads, 1)), *[(0, 1)] * (left + right)):
+            if not one_child or not chosen or sum(chosen) == 1:
+                yield np.array([head, *chosen], dtype=np.int64)
+
+    @staticmethod
+    def example_shapes() -> list[Shape]:
+        """Up to 96 outputs."""
+        return [(1, 0, 0, 0), (2, 1, 1, 0), (0, 0, 3, 1), (0, 0, 3, 0), (3, 2, 3, 0), (2, 2, 0, 1)]
+
+
+def automaton_tables(sizes: Integers) -> Scores:
+    """Working memory of `best_modifiers` for shapes of these sizes, or smaller."""
+    return np.empty((2, int(sizes[:, 1:3].max(initial=0)) + 2, max(int(sizes[:, 0].max(initial=0)), 1)))
+
+
+def sizes_of(shapes: Sequence[Shape]) -> Integers:
+    """The numbers of some shapes, a row each; DataError for others than four whole numbers >= 0."""
+    try:
+        sizes = np.array(shapes, dtype=np.int64).reshape(-1, 4)
+    except (TypeError, ValueError, OverflowError):
+        sizes = np.full((1, 4), -1)
+    if len(sizes) != len(shapes) or sizes.min(initial=0) < 0 or sizes.max(initial=0) > _MOST:
+        raise DataError(f"a shape is (heads, left, right, one_child), whole numbers from 0 to {_MOST:,}, got {shapes[:1]}")
+    return sizes
+
+
+#: heads, or modifiers of a side: words of a sentence
+_MOST = 1 << 20
+
+
+def _n_parts(sizes: Integers) -> Integers:
+    heads, left, right, _ = sizes.T
+    return heads + (left + right) * (1 + heads) + (left + 1) * (left + 2) // 2 + (right + 1) * (right + 2) // 2
