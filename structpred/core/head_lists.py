@@ -1,0 +1,70 @@
+"""The numbering of the parts of second-order trees over candidate arcs, for feature maps and oracles.
+
+A shape is (n, bytes): n words, and which arcs are candidates. Part (m - 1) * (n + 1) + h is the arc from h to m, a candidate or
+not; then come for each word h = 0..n, the root first, its siblings and its grandparents, as in `HeadAutomaton`.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from structpred.core.oracle import Shape
+from structpred.core.scores import kept_for_shapes
+from structpred.core.types import ArrayLike, Integers
+from structpred.errors import DataError
+from structpred.runtime.lazy_names import later
+
+_kernels = later("structpred.core._head_list_kernels")
+
+
+class HeadLists(NamedTuple):
+    """sizes: (n + 1, 3), how many candidate heads each word has, and candidate modifiers to its left and to its right.
+
+    words: flat; from ends[h] on the modifiers to the left of h, then those to the right, from the nearest outwards, then its
+    heads, ascending. blocks: h has the parts blocks[h]:blocks[h + 1] behind the arcs.
+    """
+
+    sizes: Integers
+    words: Integers
+    ends: Integers
+    blocks: Integers
+
+
+def candidate_shape(allowed: ArrayLike) -> Shape:
+    """The shape of a sentence with these candidates: (n, n + 1), row m - 1, column h. Arcs from a word to itself are none.
+
+    Raises DataError for another table, and for a word without a candidate.
+
+    >>> candidate_shape([[1, 0, 1], [1, 1, 0]])[0]
+    2
+    """
+    table = np.array(allowed, dtype=np.bool_)
+    n = len(table)
+    if table.ndim != 2 or table.shape != (n, n + 1) or not n:
+        raise DataError(f"candidates: expected a table of n words and n + 1 heads, got shape {table.shape}")
+    table[np.arange(n), np.arange(1, n + 1)] = False
+    if not table.any(axis=1).all():
+        raise DataError(f"candidates: word {int(np.argmin(table.any(axis=1))) + 1} has none")
+    return n, np.packbits(table).tobytes()
+
+
+def candidates_of(shape: Shape) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
+    """The table that `candidate_shape` was made of. Raises DataError for what is no such shape."""
+    try:
+        n, packed = shape
+        bits = np.unpackbits(np.frombuffer(packed, np.uint8), count=n * (n + 1))
+        return bits.reshape(n, n + 1).astype(np.bool_)
+    except (TypeError, ValueError):
+        raise DataError(f"a shape of trees over candidates is made by candidate_shape, got {str(shape)[:80]}") from None
+
+
+@kept_for_shapes
+def head_lists(shape: Shape) -> HeadLists:
+    """The lists of a shape; kept for the shapes that were used last."""
+    allowed = candidates_of(shape)
+    n, size = len(allowed), int(allowed.sum())
+    sizes, words, ends = np.zeros((n + 1, 3), np.int64), np.empty(2 * size, np.int64), np.zeros(n + 2, np.int64)
+    _kernels().list_heads(allowed, sizes, words, ends)
+    heads, left, right = sizes.T
+    tails = (left + 1) * (left + 2) // 2 + (right + 1) * (right + 2) // 2 + heads * (left + right)
+    return HeadLists(sizes, words, ends, n * (n + 1) + np.concatenate(([0], np.cumsum(tails))))

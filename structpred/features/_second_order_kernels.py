@@ -1,0 +1,110 @@
+# mypy: ignore-errors
+"""Compiled features of siblings and grandparents: a hash a template and word of the triple, added up to a place in its block.
+
+A part is a triple of words: head, sibling, modifier, or grandparent, head, modifier. The place of template t is the top bits of
+table[t, 0, a] + table[t, 1, b] + table[t, 2, c] + code, mod 2^32, where words count from 0, the root; n + 1 stands for the start
+of a side, n + 2 for its end. The code is that of the directions, or of these and the distance of the last two words.
+"""
+
+import numpy as np
+
+from structpred.features._arc_kernels import N_CLASSES, U, distance_class
+from structpred.runtime.jit import njit
+
+#: the last class: no distance from a start or an end
+NO_DISTANCE = 2 * N_CLASSES
+_codes = np.random.default_rng(0x5EC0).integers(1, 1 << 32, size=(2, 8, NO_DISTANCE + 1), dtype=np.uint32)
+_codes[0] = _codes[0, :, :1]
+CODES = _codes
+
+
+@njit(cache=True, nogil=True)
+def hash_words(codes, first, n, attributes, seeds, table):
+    """table[t, role, word]: of the attribute number attributes[t, role]; zero where that is negative."""
+    for t in range(attributes.shape[0]):
+        for role in range(3):
+            attribute = attributes[t, role]
+            for p in range(n + 3):
+                x = U(0)
+                if attribute >= 0:
+                    x = U(7 + 4 * max(p - n, 0)) if p == 0 or p > n else codes[attribute, first + p - 1]
+                    x = U(U(x ^ seeds[t, role]) * U(0x9E3779B1))
+                    x = U(x ^ (x >> U(15)))
+                    x = U(x * U(0x85EBCA77))
+                    x = U(x ^ (x >> U(13)))
+                table[t, role, p] = x
+
+
+@njit(cache=True, nogil=True)
+def list_triples(sizes, words, ends, blocks, part, triples, codes):
+    """Siblings first, then grandparents: the part, its words, and both codes. Returns how many siblings there are."""
+    n = sizes.shape[0] - 1
+    n_siblings = 0
+    for h in range(n + 1):
+        k = blocks[h]
+        for side in range(2):
+            begin = ends[h] + side * sizes[h, 1]
+            d = sizes[h, 1 + side]
+            for j in range(1, d + 2):
+                m = words[begin + j - 1] if j <= d else n + 2
+                for i in range(j):
+                    s = words[begin + i - 1] if i else n + 1
+                    part[n_siblings] = k
+                    far = distance_class(s, m) if i and j <= d else NO_DISTANCE
+                    n_siblings = put(n_siblings, h, s, m, side, far, triples, codes)
+                    k += 1
+    row = n_siblings
+    for h in range(n + 1):
+        d = sizes[h, 1] + sizes[h, 2]
+        k = blocks[h + 1] - d * sizes[h, 0]
+        for j in range(ends[h], ends[h] + d):
+            m = words[j]
+            for i in range(ends[h] + d, ends[h + 1]):
+                g = words[i]
+                part[row] = k
+                directions = 4 * (g < h) + 2 * (h < m) + (g < m)
+                row = put(row, g, h, m, directions, distance_class(h, m), triples, codes)
+                k += 1
+    return n_siblings
+
+
+@njit(cache=True, nogil=True, borrows=True)
+def put(row, a, b, c, directions, far, triples, codes):
+    """Write one triple; returns the next row."""
+    triples[0, row] = a
+    triples[1, row] = b
+    triples[2, row] = c
+    codes[0, row] = CODES[0, directions, far]
+    codes[1, row] = CODES[1, directions, far]
+    return row + 1
+
+
+@njit(cache=True, nogil=True)
+def add_scores(w, scale, shift, part, triples, codes, n_siblings, kinds, table, out):
+    """Add scale times what each template gives to its parts: the first half of them to siblings, the others to grandparents."""
+    half = kinds.shape[0] // 2
+    for t in range(kinds.shape[0]):
+        first, second, third = table[t]
+        code = codes[kinds[t]]
+        base = np.uintp(t) << np.uintp(U(32) - shift)
+        begin = 0 if t < half else n_siblings
+        end = n_siblings if t < half else part.shape[0]
+        for r in range(begin, end):
+            x = U(U(first[triples[0, r]] + second[triples[1, r]]) + U(third[triples[2, r]] + code[r])) >> shift
+            out[part[r]] += scale * w[base + np.uintp(x)]
+
+
+@njit(cache=True, nogil=True)
+def emit(rows, values, shift, triples, codes, n_siblings, kinds, table, idx, val):
+    """Write the features of the parts of some rows, each as often as `values` says."""
+    half = kinds.shape[0] // 2
+    k = 0
+    for q in range(rows.shape[0]):
+        r = rows[q]
+        begin = 0 if r < n_siblings else half
+        for t in range(begin, begin + half):
+            x = U(U(table[t, 0, triples[0, r]] + table[t, 1, triples[1, r]]) + U(table[t, 2, triples[2, r]] + codes[kinds[t], r]))
+            idx[k] = (t << np.int64(U(32) - shift)) + np.int64(x >> shift)
+            val[k] = values[q]
+            k += 1
+    return k
