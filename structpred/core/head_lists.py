@@ -33,7 +33,7 @@ class HeadLists(NamedTuple):
 def candidate_shape(allowed: ArrayLike) -> Shape:
     """The shape of a sentence with these candidates: (n, n + 1), row m - 1, column h. Arcs from a word to itself are none.
 
-    Raises DataError for another table, and for a word without a candidate.
+    The word before each must be a candidate, so that there is a tree. Raises DataError where it is not, and for another table.
 
     >>> candidate_shape([[1, 0, 1], [1, 1, 0]])[0]
     2
@@ -43,8 +43,8 @@ def candidate_shape(allowed: ArrayLike) -> Shape:
     if table.ndim != 2 or table.shape != (n, n + 1) or not n:
         raise DataError(f"candidates: expected a table of n words and n + 1 heads, got shape {table.shape}")
     table[np.arange(n), np.arange(1, n + 1)] = False
-    if not table.any(axis=1).all():
-        raise DataError(f"candidates: word {int(np.argmin(table.any(axis=1))) + 1} has none")
+    if not table.diagonal().all():
+        raise DataError(f"candidates of word {int(np.argmin(table.diagonal())) + 1}: expected the word before among them")
     return n, np.packbits(table).tobytes()
 
 

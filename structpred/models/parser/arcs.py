@@ -7,12 +7,14 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
+from structpred.core.oracle import Oracle
 from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 from structpred.data.sequences import AttributedSentences
 from structpred.errors import DataError
 from structpred.features.arcs import ArcCandidates, ArcFeatures
 from structpred.features.fixed_scores import FixedParts
+from structpred.features.second_order import SecondOrderFeatures
 from structpred.io.treebanks.treebank import Treebank
 from structpred.models.partial import Ruled
 from structpred.oracles.arborescence import ArborescenceOracle
@@ -21,6 +23,7 @@ from structpred.runtime.memory import check_fits
 from structpred.task.inference import Inference, part_scores
 
 TreeOracle = ArborescenceOracle | ProjectiveOracle
+TreeFeatures = ArcFeatures | SecondOrderFeatures
 
 
 def tree_oracle(projective: bool, single_root: bool) -> TreeOracle:
@@ -42,14 +45,15 @@ def crossing_arcs(heads: npt.NDArray[np.int64], offsets: npt.NDArray[np.int64]) 
     return crossing
 
 
-def best_trees(features: ArcFeatures, oracle: TreeOracle, w: Vector, n_jobs: int = 1) -> npt.NDArray[np.int64]:
+def best_trees(features: TreeFeatures, oracle: Oracle, w: Vector, n_jobs: int = 1) -> npt.NDArray[np.int64]:
     """The heads of the best trees, flat; the same for any number of threads. InfeasibleError names the sample that has none."""
     return tree_inference(features, oracle, n_jobs).decode(w)[0]
 
 
-def tree_inference(features: ArcFeatures, oracle: TreeOracle, n_jobs: int = 1) -> Inference:
+def tree_inference(features: TreeFeatures, oracle: Oracle, n_jobs: int = 1) -> Inference:
     """Inference over sentences."""
-    return Inference(features, oracle, [(n,) for n in features.data.lengths.tolist()], n_jobs=n_jobs)
+    shapes = [(n,) for n in features.data.lengths.tolist()] if isinstance(features, ArcFeatures) else features.shapes
+    return Inference(features, oracle, shapes, n_jobs=n_jobs)
 
 
 def fixed_arcs(

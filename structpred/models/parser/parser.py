@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from structpred.core.oracle import Oracle
 from structpred.core.result import Result
 from structpred.core.types import AnyArray, ArrayLike, Floats, Integers
 from structpred.core.weights import Vector
@@ -15,6 +16,7 @@ from structpred.data.arc_templates import ArcTemplate
 from structpred.data.sequences import AttributedSentences
 from structpred.errors import DataError, InfeasibleError
 from structpred.features.arcs import ArcFeatures
+from structpred.features.second_order import SIZE
 from structpred.io.templates.arc_featurizer import ArcFeaturizer
 from structpred.io.templates.arc_template_sets import pruning_templates
 from structpred.io.treebanks.treebank import Tree, Treebank
@@ -23,7 +25,7 @@ from structpred.models.bundles import restore_weights, restored, to_bundle
 from structpred.models.chain.decoding import checked_k
 from structpred.models.chain.labeler import ChainLabeler
 from structpred.models.parser.arcs import (
-    TreeOracle,
+    TreeFeatures,
     best_trees,
     fixed_arcs,
     kept_heads,
@@ -40,6 +42,7 @@ from structpred.models.parser.bundles import (
 )  # fmt: skip
 from structpred.models.parser.explain import ExplainedTrees
 from structpred.models.parser.relations import RelationFeatures
+from structpred.models.parser.second_order import CANDIDATES, second_order, second_order_oracle
 from structpred.models.parser.sentences import as_treebank, held_out_trees, warn_of_untagged
 from structpred.models.parser.sharding import ParserSharding, TreePlan, check_switches, checked_settings
 from structpred.models.settings import about_dev, resolve_loss
@@ -73,6 +76,8 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         Sentences whose trees cross are then left out of training.
     single_root : bool
         Exactly one word depends on the root.
+    order : int
+        1: a tree is scored by its arcs. 2: also by each word's consecutive modifiers and by its head's head (Koo et al. 2010).
     templates : list of ArcTemplate or str, optional
         Arc templates; None: the default set, as far as the treebank has the attributes.
     attributes : list of str, optional
@@ -81,7 +86,8 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
     max_bits : int
         The largest block of a template has 2**max_bits weights.
     prune : int, optional
-        Keep only this number of heads per word, those that a cheap first model scores highest; None: all.
+        Keep only this number of heads per word, those that a cheap first model scores highest, with order=2 a first-order
+        parser; None: all, with order=2 ten.
     labelled : bool
         Whether to learn relations.
     label_C : float
@@ -119,6 +125,7 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
     _: KW_ONLY
     projective: bool | None = None
     single_root: bool = True
+    order: int = 1
     templates: Sequence[ArcTemplate | str] | None = None
     attributes: Sequence[str] | None = None
     max_bits: int = 18
@@ -160,7 +167,7 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
     def _from_bundle(cls, head: dict[str, Any], bundle: Bundle, oracle: Any) -> Self:
         model = cls._alone(head, bundle.arrays)
         if head["pruner"] is not None:
-            if model.prune is None:
+            if model.prune is None and model.order == 1:
                 raise ValueError("a model for pruning, but prune is None")
             model.pruner_ = DependencyParser._alone(head["pruner"], under("pruner.", bundle.arrays))
             # the model for pruning reads the sentences that the parser's featurizer has coded
@@ -181,7 +188,8 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         vars(model).update(head["given"] or old)
         if len(model.bits_) != len(model.templates_):
             raise ValueError(f"{len(model.templates_)} templates, but bits for {len(model.bits_)}")
-        restore_weights(model, arrays, sum(1 << b for b in model.bits_) + 2 * model.featurizer_.n_tags**3)
+        n_weights = sum(1 << b for b in model.bits_) + 2 * model.featurizer_.n_tags**3
+        restore_weights(model, arrays, n_weights + (SIZE if model.order == 2 else 0))
         model.pruner_, model.relations_, model.relation_features_ = None, None, None
         return model
 
@@ -210,10 +218,10 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         return as_treebank(X)
 
     def _pruning_model(self, fit: Callable[["DependencyParser"], Any]) -> "DependencyParser":
-        """The cheap first model, fitted."""
+        """The model that says which heads are looked at, fitted: a cheap one, or that of all arcs before one of second order."""
         first = DependencyParser(
             self.trainer, self.C, 3, projective=self.projective, single_root=self.single_root, labelled=False,
-            templates=pruning_templates(), surrogate=self.surrogate, regulariser=self.regulariser, random_state=self.random_state,
+            templates=pruning_templates() if self.order == 1 else self.templates, max_bits=self.max_bits, surrogate=self.surrogate, regulariser=self.regulariser, random_state=self.random_state,
             verbose=self.verbose, attributes=self.attributes,
         )  # fmt: skip
         first._stage = "pruning"
@@ -236,21 +244,33 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
             self.stop_reason_ = "interrupted"
         self._stop_if_interrupted()
 
-    def _features(self, data: AttributedSentences, **options: Any) -> ArcFeatures:
-        return ArcFeatures(data, self.templates_, self.bits_, dtype=self.coef_.dtype, **options)
+    @property
+    def _n_candidates(self) -> int | None:
+        """How many heads a word are looked at; None: all."""
+        return CANDIDATES if self.order == 2 and self.prune is None else self.prune
+
+    def _features(self, data: AttributedSentences, **options: Any) -> TreeFeatures:
+        arcs = ArcFeatures(data, self.templates_, self.bits_, dtype=self.coef_.dtype, **options)
+        return second_order(arcs) if self.order == 2 else arcs
+
+    def _oracle(self, projective: bool, single_root: bool) -> Oracle:
+        if self.order == 2:
+            return second_order_oracle(projective, single_root, search=True)
+        return tree_oracle(projective, single_root)
 
     def _dev_scorer(self, plan: TreePlan, pruner: "DependencyParser | None", treebank: Treebank) -> Callable[[Vector], float]:
-        data, oracle = plan.featurizer.transform(treebank), tree_oracle(plan.projective, self.single_root)
+        data, oracle = plan.featurizer.transform(treebank), self._oracle(plan.projective, self.single_root)
         jobs = checked_jobs(self.n_jobs)
         warn_of_untagged(treebank, plan.featurizer, plan.templates)
         with about_dev():
-            features = ArcFeatures(data, plan.templates, plan.bits, candidates=kept_heads(pruner, data, None, self.prune))
-            features.new_scratch(int(data.lengths.max()))  # what cannot be parsed is refused before training
+            arcs = ArcFeatures(data, plan.templates, plan.bits, candidates=kept_heads(pruner, data, None, self._n_candidates))
+            arcs.new_scratch(int(data.lengths.max()))  # what cannot be parsed is refused before training
+            features = second_order(arcs) if self.order == 2 else arcs
         return lambda w: float((best_trees(features, oracle, w, jobs) == treebank.heads).mean())
 
     def _ready(
         self, X: Any, fixed: Any, forbidden: Any, projective: bool | None, single_root: bool | None
-    ) -> tuple[AttributedSentences, ArcFeatures, TreeOracle]:
+    ) -> tuple[AttributedSentences, TreeFeatures, Oracle]:
         """What prediction works on: the coded sentences, their features with constraints, and the oracle."""
         self._check_fitted()
         treebank = self._words(X)
@@ -258,10 +278,10 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         data = self.featurizer_.transform(treebank)
         rules = fixed_arcs(data.lengths.tolist(), fixed, forbidden)
         check_switches(projective=projective, single_root=single_root)
-        oracle = tree_oracle(
+        oracle = self._oracle(
             self.projective_ if projective is None else projective, self.single_root if single_root is None else single_root
         )
-        return data, self._features(data, candidates=kept_heads(self.pruner_, data, rules, self.prune), fixed=rules), oracle
+        return data, self._features(data, candidates=kept_heads(self.pruner_, data, rules, self._n_candidates), fixed=rules), oracle
 
     def predict(
         self, X: Any, *, fixed: Sequence[Mapping[int, int] | None] | None = None,
