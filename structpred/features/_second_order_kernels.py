@@ -2,7 +2,7 @@
 """Compiled features of siblings and grandparents: a hash a template and word of the triple, added up to a place in its block.
 
 A part is a triple of words: head, sibling, modifier, or grandparent, head, modifier. The place of template t is the top bits of
-table[t, 0, a] + table[t, 1, b] + table[t, 2, c] + code, mod 2^32, where words count from 0, the root; n + 1 stands for the start
+table[0, a, t] + table[1, b, t] + table[2, c, t] + code, mod 2^32, where words count from 0, the root; n + 1 stands for the start
 of a side, n + 2 for its end. The code is that of the directions, or of these and the distance of the last two words.
 """
 
@@ -20,7 +20,7 @@ CODES = _codes
 
 @njit(cache=True, nogil=True)
 def hash_words(codes, first, n, attributes, seeds, table):
-    """table[t, role, word]: of the attribute number attributes[t, role]; zero where that is negative."""
+    """table[role, word, t]: of the attribute number attributes[t, role]; zero where that is negative."""
     for t in range(attributes.shape[0]):
         for role in range(3):
             attribute = attributes[t, role]
@@ -32,7 +32,7 @@ def hash_words(codes, first, n, attributes, seeds, table):
                     x = U(x ^ (x >> U(15)))
                     x = U(x * U(0x85EBCA77))
                     x = U(x ^ (x >> U(13)))
-                table[t, role, p] = x
+                table[role, p, t] = x
 
 
 @njit(cache=True, nogil=True)
@@ -81,17 +81,17 @@ def put(row, a, b, c, directions, far, triples, codes):
 
 @njit(cache=True, nogil=True)
 def add_scores(w, scale, shift, part, triples, codes, n_siblings, kinds, table, out):
-    """Add scale times what each template gives to its parts: the first half of them to siblings, the others to grandparents."""
+    """Add scale times what the templates give to each part: the first half of them to siblings, the others to grandparents."""
     half = kinds.shape[0] // 2
-    for t in range(kinds.shape[0]):
-        first, second, third = table[t]
-        code = codes[kinds[t]]
-        base = np.uintp(t) << np.uintp(U(32) - shift)
-        begin = 0 if t < half else n_siblings
-        end = n_siblings if t < half else part.shape[0]
-        for r in range(begin, end):
-            x = U(U(first[triples[0, r]] + second[triples[1, r]]) + U(third[triples[2, r]] + code[r])) >> shift
-            out[part[r]] += scale * w[base + np.uintp(x)]
+    bits = np.uintp(U(32) - shift)
+    for r in range(part.shape[0]):
+        begin = 0 if r < n_siblings else half
+        first, second, third = table[0, triples[0, r]], table[1, triples[1, r]], table[2, triples[2, r]]
+        total = 0.0
+        for t in range(begin, begin + half):
+            x = U(U(first[t] + second[t]) + U(third[t] + codes[kinds[t], r])) >> shift
+            total += w[(np.uintp(t) << bits) + np.uintp(x)]
+        out[part[r]] += scale * total
 
 
 @njit(cache=True, nogil=True)
@@ -102,9 +102,9 @@ def emit(rows, values, shift, triples, codes, n_siblings, kinds, table, idx, val
     for q in range(rows.shape[0]):
         r = rows[q]
         begin = 0 if r < n_siblings else half
+        first, second, third = table[0, triples[0, r]], table[1, triples[1, r]], table[2, triples[2, r]]
         for t in range(begin, begin + half):
-            x = U(U(table[t, 0, triples[0, r]] + table[t, 1, triples[1, r]]) + U(table[t, 2, triples[2, r]] + codes[kinds[t], r]))
-            idx[k] = (t << np.int64(U(32) - shift)) + np.int64(x >> shift)
+            x = U(U(first[t] + second[t]) + U(third[t] + codes[kinds[t], r])) >> shift
+            idx[k] = (t << np.int64(U(32) - shift)) + np.int64(x)
             val[k] = values[q]
             k += 1
-    return k

@@ -96,7 +96,7 @@ class SecondOrderFeatures(FeatureMap):
         size = int(lists.blocks[-1]) - n * (n + 1)
         check_fits(48 * size, f"sample {i}: the siblings and grandparents of a sentence of {n:,} words")
         part, triples, codes = np.empty(size, np.int64), np.empty((3, size), np.int64), np.empty((2, size), np.uint32)
-        table = np.empty((len(_TEMPLATES), 3, n + 3), np.uint32)
+        table = np.empty((3, n + 3, len(_TEMPLATES)), np.uint32)
         _kernels().hash_words(data.codes, first, n, self._attributes, _SEEDS, table)
         return _Triples(part, triples, codes, _kernels().list_triples(*lists, part, triples, codes), table)
 

@@ -1,72 +1,136 @@
-"""Second-order trees: arcs, consecutive siblings and grandparents, by a tree oracle and one head automaton a word.
+"""Second-order trees: arcs, consecutive siblings and grandparents, by a tree oracle and an automaton for each word.
 
-Koo, Rush, Collins, Jaakkola & Sontag (2010), Dual decomposition for parsing with non-projective head automata.
+Koo, Rush, Collins, Jaakkola & Sontag, Dual decomposition for parsing with non-projective head automata, EMNLP 2010.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
-from structpred.core.fixed_scores import FORBIDDEN
-from structpred.core.head_lists import HeadLists, candidate_shape, candidates_of, head_lists
-from structpred.core.oracle import Labels, Oracle, Scores, Shape
-from structpred.core.scores import checked_scores
-from structpred.core.types import Integers
+from structpred.core.head_lists import head_lists
+from structpred.core.oracle import Labels, Scores, Shape
+from structpred.core.scores import checked_batch
+from structpred.core.types import Floats, Integers
 from structpred.oracles.arborescence import ArborescenceOracle
+from structpred.oracles.candidate_trees import CandidateTrees
+from structpred.oracles.composed import Composed
+from structpred.oracles.composition.layout import Member
 from structpred.oracles.head_automaton import HeadAutomaton
 from structpred.oracles.projective import ProjectiveOracle
-from structpred.oracles.trees._trees import TreeOracle, projective_scratch, tree_room
+from structpred.oracles.trees._trees import projective_scratch, tree_room
 from structpred.runtime.lazy_names import later
-from structpred.runtime.ranges import packed
+from structpred.runtime.ranges import ends_of, packed
 
 _kernels = later("structpred.oracles.trees._second_order_tree_kernels")
 
 
-class SecondOrderTree(Oracle):
-    """shape: of `core.head_lists.candidate_shape`: the trees of n words over candidate arcs.
+class SecondOrderTree(Composed):
+    """shape: of `core.head_lists.candidate_shape`, which says what heads each word may have. Labels: the head of each word.
 
-    Labels: the head of each word.
+    The score of a tree is the sum of its arcs, of the pairs of consecutive modifiers (h, s, m) on one side of each word, start and
+    end included, and of the grandparents (g, h, m); `core.head_lists` numbers these parts. A score of -1e30 forbids one.
+
+    projective, single_root: the kind of trees. rounds: of the subgradient method in compiled code, before the search. Then
+    branch and bound proves the best tree, with at most max_nodes subproblems; None: no search, and ``exact`` is False.
+
+    >>> import numpy as np
+    >>> from structpred.core.head_lists import candidate_shape
+    >>> oracle, shape = SecondOrderTree(), candidate_shape(np.ones((2, 3)))
+    >>> scores = np.zeros(oracle.n_parts(shape))
+    >>> scores[0] = 1.0  # the arc from the root to the first word
+    >>> oracle.argmax(scores, shape).tolist()
+    [0, 1]
     """
 
     output = "tree"
 
-    def __init__(self, projective: bool = False, single_root: bool = True, *, rounds: int = 40, max_nodes: int | None = 1000) -> None:
+    def __init__(
+        self, projective: bool = False, single_root: bool = True, *, rounds: int = 40, max_nodes: int | None = 1000
+    ) -> None:
+        super().__init__([], max_nodes=max_nodes)
         self.projective, self.single_root, self.rounds = bool(projective), bool(single_root), int(rounds)
-        self.exact = max_nodes is not None
-        self.tree = (ProjectiveOracle if projective else ArborescenceOracle)(single_root)
+        self._trees = CandidateTrees((ProjectiveOracle if projective else ArborescenceOracle)(single_root))
+        self._words = HeadAutomaton()
+
+    def members(self, shape: Shape) -> list[Member]:
+        """The tree, then a head automaton for the root and each word."""
+        sizes, words, ends, blocks = head_lists(shape)
+        n = shape[0]
+        found = [Member(self._trees, shape, np.arange(n * (n + 1)))]
+        for h, (heads, left, right) in enumerate(sizes.tolist()):
+            modifiers, above = np.split(words[ends[h] : ends[h + 1]], [left + right])
+            parts = (modifiers - 1) * (n + 1) + h, (h - 1) * (n + 1) + above, np.arange(blocks[h], blocks[h + 1])
+            one_child = int(self.single_root and h == 0)
+            found.append(Member(self._words, (heads, left, right, one_child), np.concatenate(parts)))
+        return found
 
     def n_parts(self, shape: Shape) -> int:
+        """Arcs, siblings and grandparents."""
         return int(head_lists(shape).blocks[-1])
 
-    def argmax(self, scores, shape):
-        return self.argmax_bound(scores, shape)[0]
+    def argmax(self, scores: Scores, shape: Shape) -> Labels:
+        """The best tree; the best that was found, where there is no search."""
+        return self.argmax_batch(scores, np.array([0, len(scores)]), [shape])[0]
+
+    def argmax_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Labels, Integers]:
+        """The same for each instance."""
+        return self._found(super().argmax_batch, scores, offsets, shapes)[:2]
 
     def argmax_bound(self, scores: Scores, shape: Shape) -> tuple[Labels, float]:
-        scores, n = checked_scores(scores, self.n_parts(shape), shape), shape[0]
-        rooms = projective_scratch(n if self.projective else 0), tree_room(0 if self.projective else n)
-        best = np.empty(n, np.int64)
-        lists = tuple(head_lists(shape))
-        value, bound = _kernels().rounds_of_tree(scores, lists, self.projective, self.single_root, self.rounds, rooms, best)
-        return best, max(value, bound)
+        """The best tree found, and a bound on all."""
+        labels, _, bounds = self.argmax_bound_batch(scores, np.array([0, len(scores)]), [shape])
+        return labels, float(bounds[0])
 
-    def parts(self, labels, shape):
-        self.tree.parts(labels, (shape[0],))
-        out = np.empty(6 * shape[0] + 6, np.int64)
-        size = _kernels().tree_parts(labels, tuple(head_lists(shape)), out)
-        if size < 0:
-            raise ValueError(f"the head of word {-size} is no candidate")
-        return out[:size]
+    def argmax_bound_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Labels, Integers, Floats]:
+        """The same for each instance."""
+        return self._found(super().argmax_bound_batch, scores, offsets, shapes)
 
-    def enumerate(self, shape):
-        table = candidates_of(shape)
-        for heads in self.tree.enumerate((len(table),)):
-            if table[np.arange(len(table)), heads].all():
-                yield heads
+    def _found(
+        self, search: Callable[..., Any], scores: Scores, offsets: Integers, shapes: Sequence[Shape]
+    ) -> tuple[Labels, Integers, Floats]:
+        """Labels and bounds by compiled rounds; what these do not prove, by the search."""
+        flat, offsets = checked_batch(scores, offsets, [self.n_parts(shape) for shape in shapes])
+        longest = max((shape[0] for shape in shapes), default=0)
+        rooms = projective_scratch(longest if self.projective else 0), tree_room(0 if self.projective else longest)
+        labels, bounds, left = [np.empty(shape[0], np.int64) for shape in shapes], np.empty(len(shapes)), []
+        for i, shape in enumerate(shapes):
+            given = flat[offsets[i] : offsets[i + 1]], tuple(head_lists(shape)), self.projective, self.single_root
+            bounds[i], proven = _kernels().rounds_of_tree(*given, self.rounds, rooms, labels[i])
+            if self.exact and not proven:
+                left.append(i)
+        if left:
+            own = [flat[offsets[i] : offsets[i + 1]] for i in left]
+            ends = ends_of(np.array([len(one) for one in own]))
+            found, found_ends, *more = search(np.concatenate(own), ends, [shapes[i] for i in left])
+            for k, i in enumerate(left):
+                labels[i] = found[found_ends[k] : found_ends[k + 1]]
+            for searched in more:
+                bounds[left] = searched
+        return *packed(labels), bounds
 
-    def label_grid(self, shape):
-        return shape[0], shape[0] + 1
+    def parts(self, labels: Labels, shape: Shape) -> Integers:
+        """ValueError for what is no such tree over the candidates."""
+        self._trees.parts(labels, shape)
+        return self.parts_batch(labels, np.array([0, len(labels)]), [shape])[0]
+
+    def parts_batch(self, labels: Labels, ends: Integers, shapes: Sequence[Shape]) -> tuple[Integers, Integers]:
+        """The parts of each output."""
+        out, part_ends = np.empty(6 * (len(labels) + len(shapes)), np.int64), [0]
+        for shape, first, last in zip(shapes, ends[:-1].tolist(), ends[1:].tolist(), strict=True):
+            size = _kernels().tree_parts(labels[first:last], tuple(head_lists(shape)), out[part_ends[-1] :])
+            part_ends.append(part_ends[-1] + size)
+        return out[: part_ends[-1]], np.array(part_ends)
+
+    def label_grid(self, shape: Shape) -> tuple[int, int]:
+        """n words, each labelled with its head, 0..n."""
+        return self._trees.label_grid(shape)
+
+    def enumerate(self, shape: Shape) -> Iterator[Labels]:
+        """The trees over the candidates."""
+        return self._trees.enumerate(shape)
 
     @staticmethod
-    def example_shapes():
-        rng = np.random.default_rng(0)
-        return [candidate_shape((rng.random((n, n + 1)) < share) | np.eye(n, n + 1, dtype=bool)) for n, share in [(1, 1), (2, 1), (3, 1), (4, .6), (5, .6)]]
+    def example_shapes() -> list[Shape]:
+        """All arcs, and some."""
+        return CandidateTrees.example_shapes()

@@ -114,7 +114,7 @@ def descend(step, heads, lists, copies, twin, on, scores, tree, changed):
 
 @njit(cache=True, nogil=True)
 def rounds_of_tree(theta, lists, projective, single_root, most, rooms, best):
-    """At most `most` rounds; best: the heads of the best tree. Returns its score and a number that no tree scores above.
+    """At most `most` rounds; best: the heads of the best tree. Returns a number that no tree scores above, and whether that is its score.
 
     A step is 2 (D - primal) / |v - mean|^2 of the first round, divided by one more than how often D rose (Koo et al. 2010).
     """
@@ -136,7 +136,7 @@ def rounds_of_tree(theta, lists, projective, single_root, most, rooms, best):
         wide = max(wide, sizes[h, 0])
         deep = max(deep, sizes[h, 1], sizes[h, 2])
     tables = np.empty((2, deep + 2, wide))
-    value, bound, last, first_step, rises = -np.inf, np.inf, np.inf, 0.0, 0
+    value, bound, last, first_step, rises, square = -np.inf, np.inf, np.inf, 0.0, 0, np.inf
     for k in range(most):
         if projective:
             best_projective(tree, single_root, rooms[0], heads)
@@ -163,4 +163,4 @@ def rounds_of_tree(theta, lists, projective, single_root, most, rooms, best):
         if k == 0:
             first_step = 2.0 * (dual - value) / square
         descend(first_step / (1.0 + rises), heads, lists, copies, twin, on, scores, tree, changed)
-    return value, bound
+    return max(value, bound), square == 0.0 or bound - value <= 1e-13 * size
