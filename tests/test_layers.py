@@ -88,7 +88,14 @@ LAZY = {
 # What no oracle imports: modules of the core that know more than part scores.
 ABOVE_SCORES = ("structpred.core.feature_map", "structpred.core.costs")
 
-ORACLE_ROOMS = ("chains", "trees", "fields", "solvers", "decisions")  # of private helpers; the oracles stand in front of them
+ORACLE_ROOMS = (
+    "chains",
+    "trees",
+    "fields",
+    "solvers",
+    "decisions",
+    "composition",
+)  # of private helpers; the oracles stand in front of them
 
 
 class Import(NamedTuple):
@@ -203,8 +210,8 @@ def _is_other_oracle(one: Import) -> bool:
         return False
     rest = one.module.removeprefix("structpred.oracles").lstrip(".").split(".")[0]
     # kernels and shared helpers stand in rooms; oracles/mrf.py has no inference: the graph and the parent of its oracles;
-    # those over a description, which are made with one, are the parents of those whose description is known
-    return rest not in ORACLE_ROOMS and rest not in ("mrf", "convex", "convex_points")
+    # those over a description, or over members, which are made with these, are the parents of those where they are known
+    return rest not in ORACLE_ROOMS and rest not in ("mrf", "convex", "convex_points", "composed")
 
 
 def _is_kernel_file(name: str) -> bool:

@@ -1,0 +1,199 @@
+"""One oracle made of oracles that share parts: the best output on which all of them agree, with a bound and a proof."""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from structpred.core.oracle import Labels, Oracle, Scores, Shape
+from structpred.core.own_code import asked_parts
+from structpred.core.packing import parts_batch
+from structpred.core.scores import checked_batch, kept_for_shapes
+from structpred.core.stand_ins import redefined, stand_in
+from structpred.core.types import Floats, Integers
+from structpred.errors import ConvergenceError
+from structpred.oracles.composition.layout import Batch, Layout, Member, layout_of
+from structpred.oracles.composition.rounds import Rounds
+from structpred.oracles.composition.search import Solved, solve
+from structpred.projections.active_set import nearest_mixture
+from structpred.runtime.lazy_names import later
+from structpred.runtime.ranges import ends_of, packed
+from structpred.runtime.settings import checked_whole
+
+_kernels = later("structpred.oracles.composition._rounds_kernels")
+
+Place = Callable[[Shape], tuple[Shape, Integers]]
+
+
+class Composed(Oracle):
+    """The outputs on which several oracles agree, each of which holds some of the parts.
+
+    oracles: pairs (oracle, place); place(shape) gives the member's own shape, and an array that says for each of its parts which
+    part of the whole it is. Every part is held by a member; those that several hold are 0 or 1. Labels are the first member's,
+    which must determine the output. A subclass that needs other labels, or several members of one oracle, overrides `members`,
+    and `output_of` and `parts` where its labels are others. An own `parts_batch` gets whatever `output_of` makes of answers that
+    differ, so that this must be an output then.
+
+    Scores are shared out equally over the members that hold a part; the members are asked alone, at scores that multipliers
+    change until they agree: min_lam sum_m max_v (theta_m + lam_m) . v, where sum_m theta_m = theta and sum_m lam_m = 0. That is a
+    bound on all outputs, whatever lam is. Where members do not come to agree, branch and bound pins one part after the other.
+    Few large members make tight bounds. Komodakis, Paragios & Tziritas, MRF energy minimization and beyond via dual
+    decomposition, PAMI 2011.
+
+    max_nodes: the most subproblems that one search looks at; `argmax` raises ConvergenceError where they do not suffice, and
+    `argmax_bound` gives the best output found. None: no search; then ``exact`` is False, and `argmax_bound` gives the bound.
+    example_shapes: for the contract checks. label_grid: (n_positions, n_labels) of a shape, if the parts begin with such a grid.
+
+    Raises InfeasibleError where members exclude every output, OracleError where they do not fit their parts.
+
+    >>> from structpred.oracles.multiclass import MulticlassOracle
+    >>> from structpred.oracles.knapsack import KnapsackOracle, knapsack_shape
+    >>> both = Composed([  # the best of three, at most two of which are light enough
+    ...     (MulticlassOracle(), lambda shape: ((3,), np.arange(3))),
+    ...     (KnapsackOracle(), lambda shape: (knapsack_shape([1.0, 2.0, 1.5], [1.7]), np.arange(3))),
+    ... ])
+    >>> labels, bound = both.argmax_bound(np.array([1.0, 5.0, 2.0]), ())
+    >>> labels.tolist(), bound
+    ([2], 2.0)
+    """
+
+    label_grid: Callable[[Shape], tuple[int, int]]
+
+    def __init__(
+        self, oracles: Sequence[tuple[Oracle, Place]], *, max_nodes: int | None = 1000, example_shapes: Iterable[Shape] = (),
+        label_grid: Callable[[Shape], tuple[int, int]] | None = None,
+    ) -> None:  # fmt: skip
+        self.oracles, self._example_shapes = list(oracles), list(example_shapes)
+        self.max_nodes = None if max_nodes is None else checked_whole(max_nodes, "max_nodes")
+        self.exact, self.expensive = max_nodes is not None, any(oracle.expensive for oracle, _ in self.oracles)
+        if max_nodes is None:
+            self.project = None  # type: ignore[assignment]  # it needs the best output
+        if label_grid is not None:
+            self.label_grid = label_grid
+
+    def members(self, shape: Shape) -> list[Member]:
+        """The members of a shape, with their shapes and parts; the same for equal shapes."""
+        return [Member(oracle, *place(shape)) for oracle, place in self.oracles]
+
+    def n_parts(self, shape: Shape) -> int:
+        """One more than the largest part that a member holds."""
+        return len(self._layout(shape).holders)
+
+    def output_of(self, answers: Sequence[Labels], shape: Shape) -> Labels | None:
+        """The labels of the whole from the members' labels, None where these exclude it: the first member's."""
+        return answers[0]
+
+    def parts(self, labels: Labels, shape: Shape) -> Integers:
+        """The parts of the first member, and what the others answer to these; ValueError where one of them excludes them."""
+        layout = self._layout(shape)
+        first = layout.members[0]
+        own = np.asarray(first.oracle.parts(labels, first.shape), dtype=np.int64)
+        accepted, parts, _ = self._completed([own], [layout])
+        if not len(accepted):
+            raise ValueError(f"a member of {type(self).__name__} excludes these labels: {labels}")
+        return parts
+
+    def example_shapes(self) -> list[Shape]:  # type: ignore[override]  # each instance has its own
+        """Those given."""
+        return list(self._example_shapes)
+
+    def argmax(self, scores: Scores, shape: Shape) -> Labels:
+        """The best output."""
+        return self._best(*self._alone(scores, shape)).labels[0]
+
+    def argmax_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Labels, Integers]:
+        """The best output of each instance, in lockstep."""
+        return packed(self._best(scores, offsets, shapes).labels)
+
+    def argmax_bound(self, scores: Scores, shape: Shape) -> tuple[Labels, float]:
+        """The best output found, and a bound on all."""
+        found = self._solved(*self._alone(scores, shape))
+        return found.labels[0], float(found.bounds[0])
+
+    def argmax_bound_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Labels, Integers, Floats]:
+        """`argmax_bound` of each instance, in lockstep."""
+        found = self._solved(scores, offsets, shapes)
+        return *packed(found.labels), found.bounds
+
+    project = nearest_mixture
+
+    def _alone(self, scores: Scores, shape: Shape) -> tuple[Scores, Integers, list[Shape]]:
+        return scores, np.array([0, len(scores)]), [shape]
+
+    def _best(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> Solved:
+        found = self._solved(scores, offsets, shapes)
+        if self.max_nodes is not None and not all(found.proven):
+            i = found.proven.index(False)
+            raise ConvergenceError(
+                f"sample {i}: not finished after {self.max_nodes:,} subproblems, the bound is {found.bounds[i]:.9g}; raise "
+                "max_nodes, compose fewer and larger members, or ask argmax_bound"
+            )
+        return found
+
+    def _solved(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> Solved:
+        layouts = [self._layout(shape) for shape in shapes]
+        flat, _ = checked_batch(scores, offsets, [len(one.holders) for one in layouts])
+        return solve(self, shapes, layouts, flat, self.max_nodes) if layouts else Solved([], np.empty(0), [])
+
+    @cached_property
+    def _layout(self) -> Callable[[Shape], Layout]:
+        own = redefined(self, Composed, ("n_parts",)) is not None
+        return kept_for_shapes(
+            lambda shape: layout_of(self.members(shape), self.n_parts(shape) if own else None, type(self).__name__)
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is kept for shapes."""
+        return {name: value for name, value in vars(self).items() if name != "_layout"}
+
+    @cached_property
+    def by_all_members(self) -> bool:
+        """Whether `output_of` looks at all members' answers, and not at the first one alone."""
+        return redefined(self, Composed, ("output_of",)) is not None
+
+    @cached_property
+    def parts_by_members(self) -> bool:
+        """Whether members are asked for the parts of labels, and not code of a subclass."""
+        return redefined(self, Composed, ("parts", "parts_batch")) is None
+
+    def parts_of(self, labels: list[Labels], shapes: list[Shape]) -> tuple[Integers, Integers, Integers]:
+        """(which of these labels are outputs, their parts, where each output's begin)."""
+        if self.parts_by_members:
+            layouts = [self._layout(shape) for shape in shapes]
+            firsts = [layout.members[0] for layout in layouts]
+            own = [asked_parts(one.oracle, i, y, one.shape) for i, (one, y) in enumerate(zip(firsts, labels, strict=True))]
+            return self._completed(own, layouts)
+        if stand_in(self, "parts_batch", ("parts", "n_parts")) is not None:
+            return np.arange(len(labels)), *parts_batch(self, *packed(labels), shapes)
+        which, found = [], []
+        for i, (y, shape) in enumerate(zip(labels, shapes, strict=True)):
+            try:
+                found.append(np.asarray(self.parts(y, shape), dtype=np.int64))
+                which.append(i)
+            except ValueError:
+                continue
+        return np.array(which, dtype=np.int64), *packed(found)
+
+    def _completed(self, own: list[Integers], layouts: list[Layout]) -> tuple[Integers, Integers, Integers]:
+        """As `parts_of`, from the parts of the first members: the others must answer with the same, and add theirs."""
+        batch = Batch(layouts)
+        n, n_parts = len(layouts), int(batch.part_ends[-1])
+        asked = Rounds(
+            self, [()] * n, batch, np.zeros(n_parts), np.zeros(n), np.zeros(n_parts, np.int64), np.zeros(len(batch.part_of)),
+            np.zeros(n),
+        )  # fmt: skip
+        firsts = batch.member_ends[:-1]
+        for m, parts in zip(firsts.tolist(), own, strict=True):
+            np.add.at(asked.counts, batch.copy_ends[m] + parts, 1.0)
+        asked.changed[firsts] = 0
+        _kernels().completion(batch.member_ends, batch.copy_ends, batch.part_of, batch.part_ends, asked.counts, asked.multipliers)
+        asked.ask()
+        asked.measure(np.arange(n))
+        accepted = np.flatnonzero(asked.square == 0.0)
+        mu = np.zeros(n_parts, np.int64)
+        mu[batch.part_of] = asked.counts
+        mu[np.repeat(asked.square > 0.0, np.diff(batch.part_ends))] = 0
+        on, starts = np.repeat(np.arange(n_parts), mu), np.repeat(batch.part_ends[:-1], np.diff(batch.part_ends))
+        ends = np.searchsorted(on, batch.part_ends[1:])
+        return accepted, on - starts[on], ends_of(np.diff(ends, prepend=0)[accepted])

@@ -1,0 +1,1 @@
+"""How a composed oracle searches: its members' parts in flat arrays, rounds of many instances in lockstep, branching."""

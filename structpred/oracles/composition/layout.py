@@ -1,0 +1,107 @@
+"""Which member of a composition holds which part: copies in flat arrays, of one shape and of a batch."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from structpred.core.oracle import Oracle, Shape
+from structpred.core.types import Integers
+from structpred.errors import OracleError
+from structpred.runtime.ranges import ends_of
+
+
+class Member(NamedTuple):
+    """One oracle of a composition: its shape there, and parts[j], which part of the whole its part j is."""
+
+    oracle: Oracle
+    shape: Shape
+    parts: Integers
+
+
+class Layout(NamedTuple):
+    """The copies of a shape's parts, member by member.
+
+    copy_ends: member k has the copies copy_ends[k] to copy_ends[k + 1]. part_of: the part of each copy. holders: the number of
+    copies of each part. shared: the parts with more than one copy; copies: these, in the order of members, those of shared[i]
+    from shared_ends[i] on. groups: each oracle with the numbers of its members. expensive: whether one of them is.
+    """
+
+    members: list[Member]
+    copy_ends: Integers
+    part_of: Integers
+    holders: Integers
+    shared: Integers
+    shared_ends: Integers
+    copies: Integers
+    groups: list[tuple[Oracle, Integers]]
+    expensive: bool
+
+
+def layout_of(members: Sequence[Member], n_parts: int | None, name: str) -> Layout:
+    """The layout of these members; n_parts: None where it is the largest part and one.
+
+    Raises OracleError for members that do not fit their parts, and for a part that no member holds.
+    """
+    if not members:
+        raise OracleError(f"{name}.members gave no member")
+    found, of_oracle = [], dict[int, list[int]]()
+    for k, member in enumerate(members):
+        parts, size = np.asarray(member.parts), member.oracle.n_parts(member.shape)
+        if parts.shape != (size,) or (parts.dtype.kind not in "iu" and size) or (size and parts.min() < 0):
+            raise OracleError(
+                f"{name}: member {k} ({type(member.oracle).__name__}) has {size} parts in the shape {member.shape!r}: expected "
+                f"as many whole numbers >= 0 that say which parts of the whole they are, got {parts.dtype} of shape {parts.shape}"
+            )
+        found.append(parts.astype(np.int64))
+        of_oracle.setdefault(id(member.oracle), []).append(k)
+    part_of = np.concatenate(found)
+    holders = np.bincount(part_of)
+    if n_parts is None:
+        n_parts = len(holders)
+    if len(holders) != n_parts or not holders.all():
+        missing = len(holders) if holders.all() else int(holders.argmin())
+        raise OracleError(f"{name}: expected each of the parts 0..{n_parts - 1} to be held by a member; not so: part {missing}")
+    order = np.argsort(part_of, kind="stable")
+    shared = np.flatnonzero(holders > 1)
+    return Layout(
+        list(members), ends_of(np.array([len(parts) for parts in found])), part_of, holders, shared,
+        ends_of(holders[shared]), order[holders[part_of[order]] > 1],
+        [(members[rows[0]].oracle, np.array(rows)) for rows in of_oracle.values()],
+        any(member.oracle.expensive for member in members),
+    )  # fmt: skip
+
+
+class Batch:
+    """The layouts of several instances, one after the other: the arrays of `Layout`, with numbers that count through.
+
+    part_ends, member_ends, slot_ends: instance i has the parts, members and shared parts from there on.
+    groups: each oracle with its members in all instances, and their shapes.
+    """
+
+    def __init__(self, layouts: Sequence[Layout]) -> None:
+        self.layouts = layouts
+        self.part_ends = ends_of(np.array([len(one.holders) for one in layouts], dtype=np.int64))
+        self.member_ends = ends_of(np.array([len(one.members) for one in layouts], dtype=np.int64))
+        self.slot_ends = ends_of(np.array([len(one.shared) for one in layouts], dtype=np.int64))
+        copies = ends_of(np.array([len(one.part_of) for one in layouts], dtype=np.int64))
+        listed = ends_of(np.array([len(one.copies) for one in layouts], dtype=np.int64))
+        self.copy_ends = _joined([one.copy_ends[:-1] for one in layouts], copies)
+        self.copy_ends = np.append(self.copy_ends, copies[-1])
+        self.part_of = _joined([one.part_of for one in layouts], self.part_ends)
+        self.holders = _joined([one.holders for one in layouts], np.zeros(len(layouts) + 1, np.int64))
+        self.shared = _joined([one.shared for one in layouts], self.part_ends)
+        self.shared_ends = np.append(_joined([one.shared_ends[:-1] for one in layouts], listed), listed[-1])
+        self.copies = _joined([one.copies for one in layouts], copies)
+        groups: dict[int, tuple[Oracle, list[Integers], list[Shape]]] = {}
+        for first, one in zip(self.member_ends.tolist(), layouts, strict=False):
+            for oracle, rows in one.groups:
+                _, members, shapes = groups.setdefault(id(oracle), (oracle, [], []))
+                members.append(rows + first)
+                shapes += [one.members[k].shape for k in rows.tolist()]
+        self.groups = [(oracle, np.concatenate(members), shapes) for oracle, members, shapes in groups.values()]
+
+
+def _joined(pieces: Sequence[Integers], starts: Integers) -> Integers:
+    """The pieces in one array, with starts[i] added to all of piece i."""
+    return np.concatenate([np.empty(0, np.int64), *pieces]) + np.repeat(starts[:-1], [len(piece) for piece in pieces])
