@@ -5,7 +5,7 @@ Templates of triples as McDonald & Pereira (2006) and Carreras (2007) have them:
 
 from collections.abc import Sequence
 from copy import copy
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -145,6 +145,13 @@ class SecondOrderFeatures(FeatureMap):
         _kernels().emit(rows, counts[~of_arc], _SHIFT, *own[1:4], _KINDS, own.table, idx, val)
         more = coalesced(idx, val)
         return SparseVector(np.append(arcs.indices, more.indices + self.arcs.dim), np.append(arcs.values, more.values))
+
+    def triples_of(self, i: int, parts: Integers) -> list[tuple[str, int, int, int]]:
+        """What these parts behind the arcs are, and their words; n + 1 stands for the start of a side, n + 2 for its end."""
+        own = self._triples(i)
+        row = {part: r for r, part in enumerate(own.part.tolist())}
+        rows = [row[part] for part in parts.tolist()]
+        return [("sibling" if r < own.n_siblings else "grandparent", *own.triples[:, r].tolist()) for r in rows]
 
     def take(self, rows: Integers) -> "SecondOrderFeatures":
         """The sentences with these numbers, in this order."""

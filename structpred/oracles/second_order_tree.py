@@ -28,8 +28,8 @@ _kernels = later("structpred.oracles.trees._second_order_tree_kernels")
 class SecondOrderTree(Composed):
     """shape: of `core.head_lists.candidate_shape`, which says what heads each word may have. Labels: the head of each word.
 
-    The score of a tree is the sum of its arcs, of the pairs of consecutive modifiers (h, s, m) on one side of each word, start and
-    end included, and of the grandparents (g, h, m); `core.head_lists` numbers these parts. A score of -1e30 forbids one.
+    A tree has the scores of its arcs, of pairs of consecutive modifiers (h, s, m) on one side of each word, start and end
+    included, and of grandparents (g, h, m); `core.head_lists` numbers these parts. A score of -1e30 forbids one.
 
     projective, single_root: the kind of trees. rounds: of the subgradient method in compiled code, before the search. Then
     branch and bound proves the best tree, with at most max_nodes subproblems; None: no search, and ``exact`` is False.

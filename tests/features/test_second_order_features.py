@@ -43,7 +43,7 @@ def features(share: float = 0.6) -> SecondOrderFeatures:
 
 
 def test_the_contract_holds() -> None:
-    """Scores and adjoint belong together, and blocks and subsets of sentences give the same (arcs that are no candidates score 0)."""
+    """Scores and adjoint belong together, and blocks and subsets of sentences give the same."""
     check_feature_map(features(1.0))
 
 

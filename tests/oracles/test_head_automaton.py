@@ -1,5 +1,7 @@
 """Head automata: the best head and modifiers against enumeration, with scores by the definition of parts."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -18,7 +20,7 @@ def score(labels, theta, shape):
     total = theta[d + head] if heads else 0.0
     for begin, size, siblings in ((0, left, d + heads), (left, right, d + heads + pairs[0])):
         states = [0, *(j for j in range(1, size + 1) if chosen[begin + j - 1]), size + 1]
-        for i, j in zip(states[:-1], states[1:], strict=True):
+        for i, j in pairwise(states):
             total += theta[siblings + j * (j - 1) // 2 + i]
         for j in states[1:-1]:
             total += theta[begin + j - 1]

@@ -14,9 +14,9 @@ from structpred.core.types import AnyArray, ArrayLike, Floats, Integers
 from structpred.core.weights import Vector
 from structpred.data.arc_templates import ArcTemplate
 from structpred.data.sequences import AttributedSentences
-from structpred.errors import DataError, InfeasibleError
+from structpred.errors import DataError, InfeasibleError, ParameterError
 from structpred.features.arcs import ArcFeatures
-from structpred.features.second_order import SIZE
+from structpred.features.second_order import SIZE, SecondOrderFeatures
 from structpred.io.templates.arc_featurizer import ArcFeaturizer
 from structpred.io.templates.arc_template_sets import pruning_templates
 from structpred.io.treebanks.treebank import Tree, Treebank
@@ -42,10 +42,11 @@ from structpred.models.parser.bundles import (
 )  # fmt: skip
 from structpred.models.parser.explain import ExplainedTrees
 from structpred.models.parser.relations import RelationFeatures
-from structpred.models.parser.second_order import CANDIDATES, second_order, second_order_oracle
+from structpred.models.parser.second_order import CANDIDATES, proven_trees, second_order, second_order_oracle
 from structpred.models.parser.sentences import as_treebank, held_out_trees, warn_of_untagged
 from structpred.models.parser.sharding import ParserSharding, TreePlan, check_switches, checked_settings
 from structpred.models.settings import about_dev, resolve_loss
+from structpred.oracles.second_order_tree import SecondOrderTree
 from structpred.runtime.threads import checked_jobs
 from structpred.storage.bundles import Bundle, under
 from structpred.trainers.problem import Trainer
@@ -221,8 +222,9 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         """The model that says which heads are looked at, fitted: a cheap one, or that of all arcs before one of second order."""
         first = DependencyParser(
             self.trainer, self.C, 3, projective=self.projective, single_root=self.single_root, labelled=False,
-            templates=pruning_templates() if self.order == 1 else self.templates, max_bits=self.max_bits, surrogate=self.surrogate, regulariser=self.regulariser, random_state=self.random_state,
-            verbose=self.verbose, attributes=self.attributes,
+            templates=pruning_templates() if self.order == 1 else self.templates, max_bits=self.max_bits,
+            surrogate=self.surrogate, regulariser=self.regulariser, random_state=self.random_state, verbose=self.verbose,
+            attributes=self.attributes,
         )  # fmt: skip
         first._stage = "pruning"
         try:
@@ -281,7 +283,11 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         oracle = self._oracle(
             self.projective_ if projective is None else projective, self.single_root if single_root is None else single_root
         )
-        return data, self._features(data, candidates=kept_heads(self.pruner_, data, rules, self._n_candidates), fixed=rules), oracle
+        return (
+            data,
+            self._features(data, candidates=kept_heads(self.pruner_, data, rules, self._n_candidates), fixed=rules),
+            oracle,
+        )
 
     def predict(
         self, X: Any, *, fixed: Sequence[Mapping[int, int] | None] | None = None,
@@ -295,7 +301,12 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         InfeasibleError, naming the sample, where there is no such tree.
         """
         data, features, oracle = self._ready(X, fixed, forbidden, projective, single_root)
-        heads = best_trees(features, oracle, self.coef_, checked_jobs(self.n_jobs))
+        if isinstance(features, SecondOrderFeatures) and isinstance(oracle, SecondOrderTree):
+            heads, proven = proven_trees(features, oracle, self.coef_, checked_jobs(self.n_jobs))
+            held = "" if self.kept_ is None else f", which held {100 * self.kept_:.2f} % of the true arcs in training"
+            logger.info("%d of %d trees are proven best among the candidate arcs%s", proven, len(data), held)
+        else:
+            heads = best_trees(features, oracle, self.coef_, checked_jobs(self.n_jobs))
         return self._with_relations(data, heads)
 
     def _with_relations(self, data: AttributedSentences, heads: Integers) -> list[Tree]:
@@ -325,6 +336,8 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
     ) -> list[list[tuple[Tree, float]]]:  # fmt: skip
         """The k best trees of each sentence and their scores, best first; fewer where there are fewer."""
         checked_k(k)
+        if self.order == 2:
+            raise ParameterError("order=2: the best tree alone is searched for; k best trees need a parser with order=1")
         data, features, oracle = self._ready(X, fixed, forbidden, projective, single_root)
         found = list(tree_inference(features, oracle).kbest(self.coef_, k))
         result = []

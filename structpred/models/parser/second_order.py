@@ -4,10 +4,13 @@ import logging
 
 import numpy as np
 
+from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.head_lists import candidate_shape
 from structpred.core.oracle import Shape
-from structpred.core.types import Integers
+from structpred.core.packing import parts_batch
+from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
+from structpred.errors import InfeasibleError
 from structpred.features.arcs import ArcCandidates, ArcFeatures
 from structpred.features.second_order import SecondOrderFeatures
 from structpred.oracles.second_order_tree import SecondOrderTree
@@ -40,3 +43,26 @@ def shapes_of(offsets: Integers, candidates: ArcCandidates) -> list[Shape]:
 def second_order_oracle(projective: bool, single_root: bool, *, search: bool) -> SecondOrderTree:
     """The oracle of prediction, which proves its trees by a search, or that of training, which does not."""
     return SecondOrderTree(projective, single_root, max_nodes=1000 if search else None)
+
+
+def proven_trees(features: SecondOrderFeatures, oracle: SecondOrderTree, w: Vector, n_jobs: int) -> tuple[Integers, int]:
+    """The heads of the best trees, flat, and how many of them are proven best among the candidates, to 1e-6 of their scores.
+
+    Raises InfeasibleError, naming the sample, where there is no tree without a forbidden arc.
+    """
+    inference = Inference(features, oracle, features.shapes, n_jobs=n_jobs)
+
+    def decode(first: int, last: int, places: Integers) -> tuple[Integers, int]:
+        scores = inference.score_block(w, 1.0, first, last, places)
+        labels, ends, bounds = inference.best_of_block(scores, first, last, places)
+        parts, part_ends = parts_batch(oracle, labels, ends, inference.shapes[first:last], first)
+        found = scores[parts + np.repeat(places[:-1], np.diff(part_ends))]
+        if (barred := np.flatnonzero(found <= 0.5 * FORBIDDEN)).size:
+            sample = first + int(np.searchsorted(part_ends, barred[0], side="right")) - 1
+            raise InfeasibleError(f"sample {sample}: no tree satisfies the constraints")
+        values: Floats = np.add.reduceat(found, part_ends[:-1])
+        gaps = bounds - values  # type: ignore[operator]  # the oracle gives bounds
+        return labels, int(np.count_nonzero(gaps <= 1e-6 * np.maximum(np.abs(values), 1.0)))
+
+    found = list(inference.in_blocks(decode, 0, len(inference), n_jobs))
+    return np.concatenate([np.empty(0, np.int64), *(heads for heads, _ in found)]), sum(proven for _, proven in found)

@@ -70,7 +70,12 @@ def best_child(scores, n_heads, left, right, labels):
         empty = sides + pairs_of(left) if j < left else sides
         other = right if j < left else left
         end = (own + 1) * own // 2
-        alone = scores[j] + scores[siblings + k * (k - 1) // 2] + scores[siblings + end + k] + scores[empty + other * (other + 1) // 2]
+        alone = (
+            scores[j]
+            + scores[siblings + k * (k - 1) // 2]
+            + scores[siblings + end + k]
+            + scores[empty + other * (other + 1) // 2]
+        )
         for g in range(max(n_heads, 1)):
             value = alone if n_heads == 0 else alone + scores[d + g] + scores[grand + j * n_heads + g]
             if value > best:

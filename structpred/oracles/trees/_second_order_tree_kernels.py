@@ -75,7 +75,7 @@ def set_up(theta, lists, size, copies, scores, twin, tree):
 @njit(cache=True, nogil=True)
 def ask_words(changed, lists, copies, scores, single_root, tables, labels, on, values):
     """Ask the automata whose scores have changed."""
-    sizes, _, ends, _ = lists
+    sizes = lists[0]
     for h in range(sizes.shape[0]):
         if changed[h]:
             n_heads, left, right = sizes[h]
@@ -114,7 +114,7 @@ def descend(step, heads, lists, copies, twin, on, scores, tree, changed):
 
 @njit(cache=True, nogil=True)
 def rounds_of_tree(theta, lists, projective, single_root, most, rooms, best):
-    """At most `most` rounds; best: the heads of the best tree. Returns a number that no tree scores above, and whether that is its score.
+    """At most `most` rounds; best: the heads of the best tree. Returns what no tree scores above, and whether that is its score.
 
     A step is 2 (D - primal) / |v - mean|^2 of the first round, divided by one more than how often D rose (Koo et al. 2010).
     """
