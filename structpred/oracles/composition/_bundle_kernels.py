@@ -8,7 +8,7 @@ from structpred.runtime.jit import njit
 #: shares of copies that differ by less are taken for equal
 _EQUAL = 1e-12
 #: the most sweeps over the members of an instance
-_SWEEPS = 60
+_SWEEPS = 100
 
 
 @njit(cache=True, nogil=True, borrows=True)
@@ -109,10 +109,10 @@ def improve(m, starts, entries, part_of, holders, linear, tightness, point, tota
 
 
 @njit(cache=True, nogil=True)
-def mix(active, member_ends, copy_ends, part_of, holders, linear, tightness, goals, share, kept, point, totals):
+def mix(active, member_ends, copy_ends, part_of, holders, linear, tightness, goals, share, kept, point, totals, gaps):
     """The quadratic program: mixtures of kept answers with the largest linear . point - c / 2 |point - mean|^2.
 
-    It stops where the gap is at most `share` of what the model lies below the goal.
+    It stops where the gap, which is written, is at most `share` of what the model lies below the goal.
     """
     heads, starts, entries, following, weights = kept
     room, slopes = np.zeros(part_of.shape[0]), np.zeros(weights.shape[0])
@@ -126,6 +126,7 @@ def mix(active, member_ends, copy_ends, part_of, holders, linear, tightness, goa
                 )
                 model += best
                 gap += more
+            gaps[s] = gap
             if gap <= share * (goals[s] - model):
                 break
 
@@ -151,25 +152,21 @@ def propose(active, slot_ends, shared, shared_ends, copies, member_of, tightness
 
 
 @njit(cache=True, nogil=True)
-def model_of(active, member_ends, copy_ends, part_of, theta, holders, pins, force, multipliers, kept, out):
+def model_of(active, member_ends, part_of, plain, pins, wanted, force, multipliers, kept, out):
     """What the dual function is at least at the multipliers: the best kept answers' worth."""
     heads, starts, entries, following, weights = kept
     for s in active:
         out[s] = 0.0
         for m in range(member_ends[s], member_ends[s + 1]):
-            wanted = 0
-            for c in range(copy_ends[m], copy_ends[m + 1]):
-                wanted += pins[part_of[c]] > 0
             best = -np.inf
             v = heads[m]
             while v >= 0:
-                total, broken = 0.0, wanted
+                total, broken = 0.0, wanted[m]
                 for j in range(starts[v], starts[v + 1]):
                     c = entries[j]
-                    i = part_of[c]
-                    total += theta[i] / holders[i] + multipliers[c]
-                    broken -= pins[i]
-                best = max(best, total - force[s] * broken)
+                    total += plain[c] + multipliers[c]
+                    broken -= pins[part_of[c]]
+                best = max(best, total - force[m] * broken)
                 v = following[v]
             out[s] += best
 

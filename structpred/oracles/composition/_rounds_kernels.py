@@ -24,64 +24,70 @@ def within_reach(scores, part_ends, theta, sizes):
 
 
 @njit(cache=True, nogil=True)
-def gather(asked, slot_of, copy_ends, part_of, theta, holders, pins, force, multipliers, out):
-    """The scores of the members `asked`, one after the other: shares of theta, multipliers, and the force of pins."""
+def gather(asked, copy_ends, pinned, multipliers, out):
+    """The scores of the members `asked`, one after the other: shares of theta with the force of pins, and multipliers."""
     k = 0
     for m in asked:
-        strong = force[slot_of[m]]
         for c in range(copy_ends[m], copy_ends[m + 1]):
-            i = part_of[c]
-            out[k] = theta[i] / holders[i] + multipliers[c] + pins[i] * strong
+            out[k] = pinned[c] + multipliers[c]
             k += 1
 
 
 @njit(cache=True, nogil=True)
-def take(asked, slot_of, parts, ends, copy_ends, part_of, theta, holders, pins, force, multipliers, counts, values):
-    """Write the members' answers as counts of copies, and what they are worth without pins that are kept.
+def take(asked, parts, ends, copy_ends, part_of, holders, plain, pins, wanted, force, multipliers, counts, sizes, values, moved):
+    """Write the members' answers as counts of copies, and what they are worth; pins that are kept are worth nothing.
 
-    Returns the place of the first member whose parts are out of range, or with a shared part that counts more than once, or -1.
+    moved: whether the answer is another one; sizes: how many parts it has. Returns the place of the first member whose parts are
+    out of range, or with a shared part that counts more than once, or -1.
     """
     for k in range(asked.shape[0]):
         m = asked[k]
         first, last = copy_ends[m], copy_ends[m + 1]
-        counts[first:last] = 0.0
+        total, broken = 0.0, wanted[m]
+        same = sizes[m] == ends[k + 1] - ends[k]
         for j in range(ends[k], ends[k + 1]):
             c = first + parts[j]
             if c < first or c >= last:
                 return k
-            counts[c] += 1.0
-        strong = force[slot_of[m]]
-        total = 0.0
-        for c in range(first, last):
-            i = part_of[c]
-            if counts[c] > 1.0 and holders[i] > 1:
-                return k
-            if counts[c] != 0.0:
-                total += (theta[i] / holders[i] + multipliers[c]) * counts[c]
-                if pins[i] < 0:
-                    total -= strong * counts[c]
-            elif pins[i] > 0:
-                total -= strong
-        values[m] = total
+            total += plain[c] + multipliers[c]
+            broken -= pins[part_of[c]]
+            same &= counts[c] == 1.0
+        values[m] = total - force[m] * broken
+        moved[m] = not same
+        if not same:
+            counts[first:last] = 0.0
+            sizes[m] = ends[k + 1] - ends[k]
+            for j in range(ends[k], ends[k + 1]):
+                c = first + parts[j]
+                counts[c] += 1.0
+                if counts[c] > 1.0 and holders[part_of[c]] > 1:
+                    return k
     return -1
 
 
 @njit(cache=True, nogil=True)
-def measure(active, member_ends, slot_ends, shared_ends, copies, values, counts, duals, squares):
-    """The dual function of each active instance, and |v - mean|^2: zero where all members agree."""
+def measure(active, member_ends, slot_ends, shared_ends, copies, values, counts, duals, squares, differing, ends):
+    """The dual function of each active instance, and |v - mean|^2: zero where all members agree.
+
+    differing: the shared parts on which members differ, those of instance s from slot_ends[s] to ends[s].
+    """
     for s in active:
         total = 0.0
         for m in range(member_ends[s], member_ends[s + 1]):
             total += values[m]
         duals[s] = total
-        square = 0.0
+        square, end = 0.0, slot_ends[s]
         for i in range(slot_ends[s], slot_ends[s + 1]):
             first, last = shared_ends[i], shared_ends[i + 1]
             on = 0.0
             for j in range(first, last):
                 on += counts[copies[j]]
-            square += on * (1.0 - on / (last - first))
+            differing[end] = i
+            if on != 0.0 and on != last - first:
+                square += on * (1.0 - on / (last - first))
+                end += 1
         squares[s] = square
+        ends[s] = end
 
 
 @njit(cache=True, nogil=True)
@@ -114,21 +120,18 @@ def sums(rows, part_ends, parts, ends, theta, out):
 
 
 @njit(cache=True, nogil=True)
-def descend(active, steps, slot_ends, shared_ends, copies, member_of, counts, multipliers, changed):
+def descend(active, steps, slot_ends, differing, ends, shared_ends, copies, member_of, counts, multipliers, changed):
     """A step of the subgradient method: multipliers -= step (v - mean), where copies differ; marks members that change."""
     for s in active:
-        step = steps[s]
-        for i in range(slot_ends[s], slot_ends[s + 1]):
+        for at in range(slot_ends[s], ends[s]):
+            i = differing[at]
             first, last = shared_ends[i], shared_ends[i + 1]
-            on = 0.0
+            mean = 0.0
             for j in range(first, last):
-                on += counts[copies[j]]
-            if on == 0.0 or on == last - first:
-                continue
-            mean = on / (last - first)
+                mean += counts[copies[j]] / (last - first)
             for j in range(first, last):
                 c = copies[j]
-                multipliers[c] -= step * (counts[c] - mean)
+                multipliers[c] -= steps[s] * (counts[c] - mean)
                 changed[member_of[c]] = 1
 
 

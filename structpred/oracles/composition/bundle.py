@@ -33,7 +33,7 @@ class Bundle:
         self.n_kept = 0
         self.center, self.level, self.tightness = rounds.multipliers.copy(), np.zeros(n), np.ones(n)
         self.point, self.totals, self.model = np.zeros(len(rounds.counts)), np.zeros(len(rounds.theta)), np.zeros(n)
-        self.nulls = np.zeros(n, np.int64)
+        self.nulls, self.gap = np.zeros(n, np.int64), np.zeros(n)
 
     @property
     def kept(self) -> tuple[AnyArray, ...]:
@@ -46,7 +46,7 @@ class Bundle:
         active = everyone = self._begin(active)
         for k in range(limit):
             self._mix(active)
-            active = rounds.only(active[self.level[active] - self.model[active] > rounds.tolerance[active]])
+            active = rounds.only(active[self.level[active] - self.model[active] + self.gap[active] > rounds.tolerance[active]])
             if not len(active):
                 break
             asked = np.flatnonzero(rounds.changed)
@@ -68,8 +68,7 @@ class Bundle:
         active = rounds.settle(active, np.ones(len(rounds.sizes)), offer=True)
         self.center[:], self.level[:] = rounds.multipliers, rounds.dual
         self.tightness[active] = 0.3 * rounds.room(active) / rounds.square[active]
-        wanted = (rounds.pins > 0).astype(np.int64) * batch.holders
-        self.pinned = rounds.force * np.add.reduceat(wanted, batch.part_ends[:-1])
+        self.pinned = np.add.reduceat(rounds.force * rounds.wanted, batch.member_ends[:-1])
         self._keep(np.flatnonzero(np.isin(rounds.slot_of, active)))
         _kernels().start(active, batch.member_ends, batch.copy_ends, batch.part_of, rounds.counts, self.point, self.totals)
         return active
@@ -78,16 +77,16 @@ class Bundle:
         """Solve the quadratic program; propose multipliers, and what the model says of them."""
         rounds, batch = self.rounds, self.rounds.batch
         ends = batch.member_ends, batch.copy_ends, batch.part_of
-        linear = rounds.theta[batch.part_of] / batch.holders[batch.part_of] + self.center
-        linear += rounds.pins[batch.part_of] * np.repeat(rounds.force, np.diff(batch.copy_ends[batch.member_ends]))
+        linear = rounds.pinned + self.center
         goals = self.level + self.pinned
-        _kernels().mix(active, *ends, batch.holders, linear, self.tightness, goals, SHARE, self.kept, self.point, self.totals)
+        _kernels().mix(active, *ends, batch.holders, linear, self.tightness, goals, SHARE, self.kept, self.point, self.totals, self.gap)
         _kernels().propose(
             active, batch.slot_ends, batch.shared, batch.shared_ends, batch.copies, rounds.member_of, self.tightness, self.point,
             self.totals, self.center, rounds.multipliers, rounds.changed,
         )  # fmt: skip
         _kernels().model_of(
-            active, *ends, rounds.theta, batch.holders, rounds.pins, rounds.force, rounds.multipliers, self.kept, self.model
+            active, batch.member_ends, batch.part_of, rounds.plain, rounds.pins, rounds.wanted, rounds.force, rounds.multipliers,
+            self.kept, self.model,
         )
 
     def _keep(self, members: Integers) -> None:
@@ -110,14 +109,15 @@ class Bundle:
         """Move the center where the dual function has fallen enough; tighten or weaken the proximal term."""
         rounds, batch = self.rounds, self.rounds.batch
         fall, promised = self.level[active] - rounds.dual[active], self.level[active] - self.model[active]
-        serious = fall >= SERIOUS * promised
+        solved = self.gap[active] <= 0.5 * promised
+        serious = (fall >= SERIOUS * promised) & (fall > 0.0)
         rows = active[serious]
         self.level[rows] = rounds.dual[rows]
         _kernels().copied(rows, batch.member_ends, batch.copy_ends, rounds.multipliers, self.center)
-        self.tightness[active[fall > 0.5 * promised]] *= 2.0
+        self.tightness[active[(fall > 0.5 * promised) & solved]] *= 2.0
         self.nulls[active] += 1
         self.nulls[rows] = 0
-        tired = active[self.nulls[active] == PATIENCE]
+        tired = active[(self.nulls[active] == PATIENCE) | ~solved]
         self.tightness[tired] *= WEAKER
         self.nulls[tired] = 0
 

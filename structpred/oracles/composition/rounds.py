@@ -67,14 +67,19 @@ class Rounds:
         self.answers: list[Labels] = [np.empty(0, np.int64)] * len(self.slot_of)
         self.kept = np.full(len(self.slot_of), whole.by_all_members)
         self.kept[batch.member_ends[:-1]] = True
-        self.force, self.tolerance = FORCE * sizes, TOLERANCE * sizes
+        self.force, self.tolerance = np.repeat(FORCE * sizes, members), TOLERANCE * sizes
+        self.plain, on = theta[batch.part_of] / batch.holders[batch.part_of], pins[batch.part_of]
+        self.pinned = self.plain + np.repeat(self.force, np.diff(batch.copy_ends)) * on
+        self.wanted = np.bincount(self.member_of[on > 0], minlength=len(self.slot_of))
+        self.answer_sizes, self.moved = np.full(len(self.slot_of), -1), np.ones(len(self.slot_of), np.uint8)
+        self.differing, self.ends = np.zeros(len(batch.shared) + 1, np.int64), np.zeros(n, np.int64)
         self.dual, self.square, self.low = np.zeros(n), np.zeros(n), np.full(n, np.inf)
         self.labels: list[Labels | None] = [None] * n
 
     def ask(self) -> AnyArray:
-        """Ask the members whose scores have changed, those of one oracle in one call; returns who has new answers."""
+        """Ask the members whose scores have changed, those of one oracle in one call; returns who has other answers then."""
         batch, kernels = self.batch, _kernels()
-        numbers = (batch.copy_ends, batch.part_of, self.theta, batch.holders, self.pins, self.force, self.multipliers)
+        self.moved[:] = 0
         for oracle, members, shapes in batch.groups:
             at = np.flatnonzero(self.changed[members])
             if not len(at):
@@ -82,10 +87,13 @@ class Rounds:
             asked = members[at]
             ends = ends_of(batch.copy_ends[asked + 1] - batch.copy_ends[asked])
             scores, own = np.empty(int(ends[-1])), [shapes[k] for k in at.tolist()]
-            kernels.gather(asked, self.slot_of, *numbers, scores)
+            kernels.gather(asked, batch.copy_ends, self.pinned, self.multipliers, scores)
             labels, label_ends = argmax_batch(oracle, scores, ends, own)
             parts, part_ends = parts_batch(oracle, labels, label_ends, own)
-            wrong = kernels.take(asked, self.slot_of, parts, part_ends, *numbers, self.counts, self.values)
+            wrong = kernels.take(
+                asked, parts, part_ends, batch.copy_ends, batch.part_of, batch.holders, self.plain, self.pins, self.wanted, self.force,
+                self.multipliers, self.counts, self.answer_sizes, self.values, self.moved,
+            )  # fmt: skip
             if wrong >= 0:
                 raise OracleError(
                     f"{type(oracle).__name__} as a member: expected parts in [0, {ends[wrong + 1] - ends[wrong]}), none of "
@@ -96,16 +104,15 @@ class Rounds:
             for m, a, b in zip(asked[kept].tolist(), starts, stops, strict=True):
                 self.answers[m] = labels[a:b]
         firsts = self.batch.member_ends[:-1]
-        fresh = np.maximum.reduceat(self.changed, firsts) if self.whole.by_all_members else self.changed[firsts]
         self.changed[:] = 0
-        return fresh
+        return np.maximum.reduceat(self.moved, firsts) if self.whole.by_all_members else self.moved[firsts]
 
     def measure(self, active: Integers) -> None:
         """The dual function at the multipliers, its least value so far, and how much the members differ."""
         batch = self.batch
         _kernels().measure(
             active, batch.member_ends, batch.slot_ends, batch.shared_ends, batch.copies, self.values, self.counts, self.dual,
-            self.square,
+            self.square, self.differing, self.ends,
         )  # fmt: skip
         self.low[active] = np.minimum(self.low[active], self.dual[active])
 
@@ -183,7 +190,7 @@ class Rounds:
             rises += self.dual > last
             last[active] = self.dual[active]
             _kernels().descend(
-                active, first / (1.0 + rises), batch.slot_ends, batch.shared_ends, batch.copies, self.member_of, self.counts,
-                self.multipliers, self.changed,
+                active, first / (1.0 + rises), batch.slot_ends, self.differing, self.ends, batch.shared_ends, batch.copies,
+                self.member_of, self.counts, self.multipliers, self.changed,
             )  # fmt: skip
         return active
