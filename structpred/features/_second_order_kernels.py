@@ -11,6 +11,8 @@ import numpy as np
 from structpred.features._arc_kernels import N_CLASSES, U, distance_class
 from structpred.runtime.jit import njit
 
+#: how many parts are looked at in one go
+ROWS = 256
 #: the last class: no distance from a start or an end
 NO_DISTANCE = 2 * N_CLASSES
 _codes = np.random.default_rng(0x5EC0).integers(1, 1 << 32, size=(2, 8, NO_DISTANCE + 1), dtype=np.uint32)
@@ -83,28 +85,35 @@ def put(row, a, b, c, directions, far, triples, codes):
 def add_scores(w, scale, shift, part, triples, codes, n_siblings, kinds, table, out):
     """Add scale times what the templates give to each part: the first half of them to siblings, the others to grandparents."""
     half = kinds.shape[0] // 2
-    bits = np.uintp(U(32) - shift)
-    for r in range(part.shape[0]):
-        begin = 0 if r < n_siblings else half
-        first, second, third = table[0, triples[0, r]], table[1, triples[1, r]], table[2, triples[2, r]]
-        total = 0.0
-        for t in range(begin, begin + half):
-            x = U(U(first[t] + second[t]) + U(third[t] + codes[kinds[t], r])) >> shift
-            total += w[(np.uintp(t) << bits) + np.uintp(x)]
-        out[part[r]] += scale * total
+    places = np.empty((ROWS, half), np.uint32)  # weights lie far apart: that of the next ones is fetched while one is waited for
+    for start in range(0, part.shape[0], ROWS):
+        end = min(start + ROWS, part.shape[0])
+        for r in range(start, end):
+            place_row(r, 0 if r < n_siblings else half, shift, triples, codes, kinds, table, places[r - start])
+        for r in range(start, end):
+            total = 0.0
+            for t in range(half):
+                total += w[places[r - start, t]]
+            out[part[r]] += scale * total
+
+
+@njit(cache=True, nogil=True, borrows=True)
+def place_row(r, begin, shift, triples, codes, kinds, table, places):
+    """The places of one part's weights, by the templates from `begin` on."""
+    first, second, third = table[0, triples[0, r]], table[1, triples[1, r]], table[2, triples[2, r]]
+    for k in range(places.shape[0]):
+        t = begin + k
+        x = U(U(first[t] + second[t]) + U(third[t] + codes[kinds[t], r])) >> shift
+        places[k] = U(U(t) << U(U(32) - shift)) + x
 
 
 @njit(cache=True, nogil=True)
 def emit(rows, values, shift, triples, codes, n_siblings, kinds, table, idx, val):
     """Write the features of the parts of some rows, each as often as `values` says."""
     half = kinds.shape[0] // 2
-    k = 0
+    places = np.empty(half, np.uint32)
     for q in range(rows.shape[0]):
         r = rows[q]
-        begin = 0 if r < n_siblings else half
-        first, second, third = table[0, triples[0, r]], table[1, triples[1, r]], table[2, triples[2, r]]
-        for t in range(begin, begin + half):
-            x = U(U(first[t] + second[t]) + U(third[t] + codes[kinds[t], r])) >> shift
-            idx[k] = (t << np.int64(U(32) - shift)) + np.int64(x)
-            val[k] = values[q]
-            k += 1
+        place_row(r, 0 if r < n_siblings else half, shift, triples, codes, kinds, table, places)
+        idx[q * half : (q + 1) * half] = places
+        val[q * half : (q + 1) * half] = values[q]
