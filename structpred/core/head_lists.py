@@ -10,24 +10,23 @@ import numpy as np
 
 from structpred.core.oracle import Shape
 from structpred.core.scores import kept_for_shapes
-from structpred.core.types import ArrayLike, Integers
+from structpred.core.types import ArrayLike, Flags, Integers
 from structpred.errors import DataError
-from structpred.runtime.lazy_names import later
-
-_kernels = later("structpred.core._head_list_kernels")
 
 
 class HeadLists(NamedTuple):
     """sizes: (n + 1, 3), how many candidate heads each word has, and candidate modifiers to its left and to its right.
 
     words: flat; from ends[h] on the modifiers to the left of h, then those to the right, from the nearest outwards, then its
-    heads, ascending. blocks: h has the parts blocks[h]:blocks[h + 1] behind the arcs.
+    heads, ascending. parts: from copies[h] on the parts that the automaton of h has. pairs: where each arc is among these, twice.
     """
 
     sizes: Integers
     words: Integers
     ends: Integers
-    blocks: Integers
+    parts: Integers
+    copies: Integers
+    pairs: Integers
 
 
 def candidate_shape(allowed: ArrayLike) -> Shape:
@@ -48,12 +47,11 @@ def candidate_shape(allowed: ArrayLike) -> Shape:
     return n, np.packbits(table).tobytes()
 
 
-def candidates_of(shape: Shape) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
+def candidates_of(shape: Shape) -> Flags:
     """The table that `candidate_shape` was made of. Raises DataError for what is no such shape."""
     try:
         n, packed = shape
-        bits = np.unpackbits(np.frombuffer(packed, np.uint8), count=n * (n + 1))
-        return bits.reshape(n, n + 1).astype(np.bool_)
+        return np.unpackbits(np.frombuffer(packed, np.uint8), count=n * (n + 1)).reshape(n, n + 1).astype(np.bool_)
     except (TypeError, ValueError):
         raise DataError(f"a shape of trees over candidates is made by candidate_shape, got {str(shape)[:80]}") from None
 
@@ -62,9 +60,18 @@ def candidates_of(shape: Shape) -> np.ndarray[tuple[int, int], np.dtype[np.bool_
 def head_lists(shape: Shape) -> HeadLists:
     """The lists of a shape; kept for the shapes that were used last."""
     allowed = candidates_of(shape)
-    n, size = len(allowed), int(allowed.sum())
-    sizes, words, ends = np.zeros((n + 1, 3), np.int64), np.empty(2 * size, np.int64), np.zeros(n + 2, np.int64)
-    _kernels().list_heads(allowed, sizes, words, ends)
-    heads, left, right = sizes.T
-    tails = (left + 1) * (left + 2) // 2 + (right + 1) * (right + 2) // 2 + heads * (left + right)
-    return HeadLists(sizes, words, ends, n * (n + 1) + np.concatenate(([0], np.cumsum(tails))))
+    n, end = len(allowed), allowed.size
+    sizes, words, parts = [], [], []
+    for h in range(n + 1):
+        below, above = np.flatnonzero(allowed[:, h]) + 1, np.flatnonzero(allowed[h - 1]) if h else np.empty(0, np.int64)
+        left, right = below[below < h][::-1], below[below > h]
+        sizes.append((len(above), len(left), len(right)))
+        words += [left, right, above]
+        tail = sum((d + 1) * (d + 2) // 2 for d in sizes[-1][1:]) + len(above) * len(below)
+        parts += [(left - 1) * (n + 1) + h, (right - 1) * (n + 1) + h, (h - 1) * (n + 1) + above, np.arange(end, end + tail)]
+        end += tail
+    flat = np.concatenate(parts)
+    arcs = np.flatnonzero(flat < allowed.size)
+    pairs = arcs[np.argsort(flat[arcs], kind="stable")].reshape(-1, 2)
+    ends, copies = (np.cumsum([0, *map(len, lists)]) for lists in (words, parts))
+    return HeadLists(np.array(sizes), np.concatenate(words), ends[::3], flat, copies[::4], pairs)

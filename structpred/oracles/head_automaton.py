@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
-from structpred.core.scores import check_listed, checked_batch, shaped_batch
+from structpred.core.scores import LARGEST, check_listed, checked_batch, shaped_batch
 from structpred.core.types import Integers
 from structpred.errors import DataError
 from structpred.runtime.lazy_names import later
@@ -19,12 +19,11 @@ class HeadAutomaton(Oracle):
     """shape = (heads, left, right, one_child): what one word may have as its head, and as modifiers on either side.
 
     Labels: the number of the head, then 1 or 0 for each modifier, those to the left first, both sides from the nearest outwards.
-    heads = 0: the root, which has none; its first label is 0. one_child = 1: exactly one modifier, where there is any.
+    heads = 0: the root, which has none; its first label is 0, and with one_child = 1 it has one modifier, if there is any.
 
     Parts, in this order: the arcs to the modifiers; those from the heads; pairs of consecutive siblings of the left side, then
     of the right one: (i, j) at j (j - 1) / 2 + i, where 0 is the start, 1, 2, ... are the modifiers and their number plus one is
-    the end, so that an empty side has the pair (start, end); grandparents, modifier * heads + head. argmax O(heads d^2), d
-    modifiers a side.
+    the end, so that an empty side has the pair (start, end); grandparents, modifier * heads + head. O(heads d^2), d modifiers.
 
     >>> import numpy as np
     >>> oracle = HeadAutomaton()
@@ -50,7 +49,8 @@ class HeadAutomaton(Oracle):
         scores, offsets = shaped_batch(scores, offsets, _n_parts(sizes))
         ends = ends_of(1 + sizes[:, 1] + sizes[:, 2])
         labels = np.empty(int(ends[-1]), np.int64)
-        if not _kernels().best_of_all(scores, offsets, sizes, automaton_tables(sizes), ends, labels):
+        heads, *sides = sizes[:, :3].max(axis=0, initial=1).tolist()
+        if not _kernels().best_of_all(scores, offsets, sizes, np.empty((2, max(sides) + 2, heads)), ends, labels):
             checked_batch(scores, offsets, _n_parts(sizes))  # says which one is not finite
         return labels, ends
 
@@ -69,7 +69,8 @@ class HeadAutomaton(Oracle):
         """The parts of each output, flat, in one compiled call."""
         sizes, part_ends = sizes_of(shapes), np.zeros(len(shapes) + 1, np.int64)
         out = np.empty(3 * len(labels), np.int64)
-        return out[: _kernels().parts_of_all(labels, ends, sizes, out, part_ends)], part_ends
+        _kernels().parts_of_all(labels, ends, sizes, out, part_ends)
+        return out[: part_ends[-1]], part_ends
 
     def enumerate(self, shape: Shape) -> Iterator[Labels]:
         """Every head with every set of modifiers."""
@@ -82,12 +83,7 @@ class HeadAutomaton(Oracle):
     @staticmethod
     def example_shapes() -> list[Shape]:
         """Up to 96 outputs."""
-        return [(1, 0, 0, 0), (2, 1, 1, 0), (0, 0, 3, 1), (0, 0, 3, 0), (3, 2, 3, 0), (2, 2, 0, 1)]
-
-
-def automaton_tables(sizes: Integers) -> Scores:
-    """Working memory of `best_modifiers` for shapes of these sizes, or smaller."""
-    return np.empty((2, int(sizes[:, 1:3].max(initial=0)) + 2, max(int(sizes[:, 0].max(initial=0)), 1)))
+        return [(1, 0, 0, 0), (2, 1, 1, 0), (0, 0, 3, 1), (0, 0, 3, 0), (3, 2, 3, 0), (0, 2, 1, 1)]
 
 
 def sizes_of(shapes: Sequence[Shape]) -> Integers:
@@ -96,13 +92,10 @@ def sizes_of(shapes: Sequence[Shape]) -> Integers:
         sizes = np.array(shapes, dtype=np.int64).reshape(-1, 4)
     except (TypeError, ValueError, OverflowError):
         sizes = np.full((1, 4), -1)
-    if len(sizes) != len(shapes) or sizes.min(initial=0) < 0 or sizes.max(initial=0) > _MOST:
-        raise DataError(f"a shape is (heads, left, right, one_child), whole numbers from 0 to {_MOST:,}, got {shapes[:1]}")
+    right = len(sizes) == len(shapes) and sizes.min(initial=0) >= 0 and sizes.max(initial=0) <= LARGEST >> 10
+    if not right or (sizes[:, 0] * sizes[:, 3]).any():
+        raise DataError(f"a shape is (heads, left, right, one_child), whole numbers, and one_child of a root, got {shapes[:1]}")
     return sizes
-
-
-#: heads, or modifiers of a side: words of a sentence
-_MOST = 1 << 20
 
 
 def _n_parts(sizes: Integers) -> Integers:

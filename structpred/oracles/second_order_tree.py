@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from structpred.core.head_lists import head_lists
+from structpred.core.fixed_scores import FORBIDDEN
+from structpred.core.head_lists import candidate_shape, candidates_of, head_lists
 from structpred.core.oracle import Labels, Scores, Shape
 from structpred.core.scores import checked_batch
 from structpred.core.types import Floats, Integers
 from structpred.oracles.arborescence import ArborescenceOracle
-from structpred.oracles.candidate_trees import CandidateTrees
 from structpred.oracles.composed import Composed
 from structpred.oracles.composition.layout import Member
 from structpred.oracles.head_automaton import HeadAutomaton
 from structpred.oracles.projective import ProjectiveOracle
-from structpred.oracles.trees._trees import projective_scratch, tree_room
+from structpred.oracles.trees._trees import TreeOracle, projective_scratch, tree_room
 from structpred.runtime.lazy_names import later
 from structpred.runtime.ranges import ends_of, packed
 
@@ -50,24 +50,19 @@ class SecondOrderTree(Composed):
     ) -> None:
         super().__init__([], max_nodes=max_nodes)
         self.projective, self.single_root, self.rounds = bool(projective), bool(single_root), int(rounds)
-        self._trees = CandidateTrees((ProjectiveOracle if projective else ArborescenceOracle)(single_root))
-        self._words = HeadAutomaton()
+        self._tree: TreeOracle = (ProjectiveOracle if projective else ArborescenceOracle)(single_root)
+        self._word = HeadAutomaton()
 
     def members(self, shape: Shape) -> list[Member]:
         """The tree, then a head automaton for the root and each word."""
-        sizes, words, ends, blocks = head_lists(shape)
-        n = shape[0]
-        found = [Member(self._trees, shape, np.arange(n * (n + 1)))]
-        for h, (heads, left, right) in enumerate(sizes.tolist()):
-            modifiers, above = np.split(words[ends[h] : ends[h + 1]], [left + right])
-            parts = (modifiers - 1) * (n + 1) + h, (h - 1) * (n + 1) + above, np.arange(blocks[h], blocks[h + 1])
-            one_child = int(self.single_root and h == 0)
-            found.append(Member(self._words, (heads, left, right, one_child), np.concatenate(parts)))
-        return found
+        (sizes, _, _, parts, copies, _), n = head_lists(shape), shape[0]
+        shapes = [(*size, int(self.single_root and h == 0)) for h, size in enumerate(sizes.tolist())]
+        words = [Member(self._word, own, parts[copies[h] : copies[h + 1]]) for h, own in enumerate(shapes)]
+        return [Member(self._tree, (n,), np.arange(n * (n + 1))), *words]
 
     def n_parts(self, shape: Shape) -> int:
         """Arcs, siblings and grandparents."""
-        return int(head_lists(shape).blocks[-1])
+        return int(head_lists(shape).parts[-1]) + 1
 
     def argmax(self, scores: Scores, shape: Shape) -> Labels:
         """The best tree; the best that was found, where there is no search."""
@@ -89,20 +84,26 @@ class SecondOrderTree(Composed):
     def _found(
         self, search: Callable[..., Any], scores: Scores, offsets: Integers, shapes: Sequence[Shape]
     ) -> tuple[Labels, Integers, Floats]:
-        """Labels and bounds by compiled rounds; what these do not prove, by the search."""
-        flat, offsets = checked_batch(scores, offsets, [self.n_parts(shape) for shape in shapes])
-        longest = max((shape[0] for shape in shapes), default=0)
+        """Labels and bounds by compiled rounds; what these do not prove, by the search. Other arcs are forbidden."""
+        given, offsets = checked_batch(scores, offsets, [self.n_parts(shape) for shape in shapes])
+        longest, flat = max((shape[0] for shape in shapes), default=0), given.copy()
         rooms = projective_scratch(longest if self.projective else 0), tree_room(0 if self.projective else longest)
         labels, bounds, left = [np.empty(shape[0], np.int64) for shape in shapes], np.empty(len(shapes)), []
         for i, shape in enumerate(shapes):
-            given = flat[offsets[i] : offsets[i + 1]], tuple(head_lists(shape)), self.projective, self.single_root
-            bounds[i], proven = _kernels().rounds_of_tree(*given, self.rounds, rooms, labels[i])
+            theta, allowed, lists = flat[offsets[i] : offsets[i + 1]], candidates_of(shape).ravel(), head_lists(shape)
+            theta[: len(allowed)][~allowed] = FORBIDDEN
+            size = 1.0 + float(np.abs(theta[theta > 0.5 * FORBIDDEN]).sum())
+            near = np.maximum(theta, -4.0 * size)
+            copies, tree = near[lists.parts], np.where(allowed, near[: len(allowed)] / 3.0, FORBIDDEN)
+            copies[lists.pairs] /= 3.0
+            numbers = near, tuple(lists), self.projective, self.single_root, self.rounds, 1e-13 * size
+            bounds[i], proven = _kernels().rounds_of_tree(*numbers, copies, tree, rooms, labels[i])
             if self.exact and not proven:
                 left.append(i)
         if left:
-            own = [flat[offsets[i] : offsets[i + 1]] for i in left]
-            ends = ends_of(np.array([len(one) for one in own]))
-            found, found_ends, *more = search(np.concatenate(own), ends, [shapes[i] for i in left])
+            ends = ends_of(np.diff(offsets)[left])
+            own = np.concatenate([flat[offsets[i] : offsets[i + 1]] for i in left])
+            found, found_ends, *more = search(own, ends, [shapes[i] for i in left])
             for k, i in enumerate(left):
                 labels[i] = found[found_ends[k] : found_ends[k + 1]]
             for searched in more:
@@ -111,7 +112,9 @@ class SecondOrderTree(Composed):
 
     def parts(self, labels: Labels, shape: Shape) -> Integers:
         """ValueError for what is no such tree over the candidates."""
-        self._trees.parts(labels, shape)
+        arcs = self._tree.parts(labels, (shape[0],))
+        if not (found := candidates_of(shape).ravel()[arcs]).all():
+            raise ValueError(f"word {int(found.argmin()) + 1}: the head {labels[found.argmin()]} is no candidate")
         return self.parts_batch(labels, np.array([0, len(labels)]), [shape])[0]
 
     def parts_batch(self, labels: Labels, ends: Integers, shapes: Sequence[Shape]) -> tuple[Integers, Integers]:
@@ -124,13 +127,15 @@ class SecondOrderTree(Composed):
 
     def label_grid(self, shape: Shape) -> tuple[int, int]:
         """n words, each labelled with its head, 0..n."""
-        return self._trees.label_grid(shape)
+        return shape[0], shape[0] + 1
 
     def enumerate(self, shape: Shape) -> Iterator[Labels]:
         """The trees over the candidates."""
-        return self._trees.enumerate(shape)
+        allowed = candidates_of(shape)
+        return (y for y in self._tree.enumerate((len(allowed),)) if allowed[np.arange(len(y)), y].all())
 
     @staticmethod
     def example_shapes() -> list[Shape]:
         """All arcs, and some."""
-        return CandidateTrees.example_shapes()
+        some = np.eye(4, 5, dtype=np.bool_) | (np.arange(20).reshape(4, 5) % 3 > 0)
+        return [candidate_shape(table) for table in (np.ones((1, 2)), np.ones((3, 4)), some)]

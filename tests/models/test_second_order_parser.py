@@ -80,7 +80,7 @@ def test_an_explanation_adds_up(fitted: DependencyParser) -> None:
     assert {"arc", "sibling", "grandparent"} == {c.kind for c in why.contributions}
     assert why.score == pytest.approx(sum(c.score for c in why.contributions))
     names = [t.name for t in fitted.top_features().templates]
-    assert "h.upos s.upos m.upos | side" in names
+    assert "sibling PPP" in names
     assert len(names) == 2 + 24
     assert sum(t.share for t in fitted.top_features().templates) == pytest.approx(1.0)
 

@@ -9,7 +9,7 @@ from structpred.contracts.checks import check_oracle
 from structpred.errors import DataError
 from structpred.oracles.head_automaton import HeadAutomaton
 
-SHAPES = [(1, 0, 0, 0), (0, 0, 4, 0), (0, 0, 4, 1), (3, 2, 3, 0), (2, 3, 0, 0), (2, 2, 2, 1)]
+SHAPES = [(1, 0, 0, 0), (0, 0, 4, 0), (0, 0, 4, 1), (3, 2, 3, 0), (2, 3, 0, 0), (0, 2, 2, 1)]
 
 
 def score(labels, theta, shape):

@@ -14,7 +14,7 @@ from structpred.data.arc_templates import TAGS_BETWEEN, ArcTemplate, Atom
 from structpred.data.sequences import AttributedSentences
 from structpred.errors import DataError, InfeasibleError, ParameterError
 from structpred.features.arcs import ArcFeatures
-from structpred.features.second_order import BITS, SecondOrderFeatures, second_order_names
+from structpred.features.second_order import BITS, SECOND_ORDER, SIZE, SecondOrderFeatures
 from structpred.io.templates.arc_featurizer import ArcFeaturizer
 from structpred.io.treebanks.treebank import Sentence, Tree, Treebank
 from structpred.models.chain.inspection import ends_and_transition, inspect_weights, transition_lines
@@ -109,8 +109,8 @@ def inspect_parser(model: Any, top: int = 20) -> ParserInspection:
     ends = np.cumsum([1 << b for b in model.bits_]).tolist()
     names = [*map(str, model.templates_), TAGS_BETWEEN]
     if model.order == 2:
-        names += second_order_names(model.featurizer_.present)
-        ends += (ends[-1] + 2 * model.featurizer_.n_tags**3 + (np.arange(len(names) - len(ends) - 1) << BITS)).tolist()
+        ends += (len(model.coef_) - SIZE + (np.arange(len(SECOND_ORDER)) << BITS)).tolist()
+        names += SECOND_ORDER
     blocks = [weight_group(name, part) for name, part in zip(names, np.split(model.coef_, ends), strict=True)]
     whole = sum(block.norm**2 for block in blocks) or 1.0
     templates = [TemplateWeights(b.name, b.n_weights, b.n_nonzero, b.norm, b.norm**2 / whole) for b in blocks]
@@ -250,11 +250,9 @@ def _runner_up(parser: Any, treebank: Treebank, chosen: Tree) -> Tree:
 def _contributions(parser: Any, parsed: _Parsed, tree: Tree) -> list[Contribution]:
     """What each feature adds to the score of a tree: to its arcs, then to its relations."""
     features = parser._features(parsed.data)
+    found = list(_of_arcs(features.arcs if parser.order == 2 else features, parser.coef_, parsed.names, tree.heads))
     if parser.order == 2:
-        found = list(_of_arcs(features.arcs, parser.coef_, parsed.names, tree.heads))
         found += _of_triples(features, parser.coef_, parsed.names, tree.heads)
-    else:
-        found = list(_of_arcs(features, parser.coef_, parsed.names, tree.heads))
     if parser.relations_ is not None and parser.relation_features_ is not None and tree.labels is not None:
         found += _of_relations(parser.relations_, parser.relation_features_, parsed, tree.heads, tree.labels)
     return found
@@ -273,18 +271,15 @@ def _of_arcs(features: ArcFeatures, w: Vector, names: ArcNames, heads: Integers)
 
 
 def _of_triples(features: SecondOrderFeatures, w: Vector, names: ArcNames, heads: Integers) -> Iterator[Contribution]:
-    """What siblings and grandparents add, beside their last word, of a last sibling its head: each template as its words."""
-    parts, n = SecondOrderTree(single_root=False).parts(heads, features.shapes[0])[len(heads) :], len(heads)
-    for part, (kind, *words) in zip(parts.tolist(), features.triples_of(0, parts), strict=True):
-        vector, text = features.adjoint(0, np.array([part]), np.ones(1)), " ".join(_end(names, p, n) for p in words)
+    """What siblings and grandparents add, beside their last word, of a last sibling its head."""
+    n, first = len(heads), features.arcs.n_parts(0)
+    words, forms = features.triples(0).words, [*(names.word(p) for p in range(n + 1)), "(start)", "(end)"]
+    for part in SecondOrderTree(single_root=False).parts(heads, features.shapes[0])[n:].tolist():
+        vector, own = features.adjoint(0, np.array([part]), np.ones(1)), words[:, part - first].tolist()
         groups = np.searchsorted(features.groups, vector.indices, side="right") - 1
         for k, value, g in zip(vector.indices.tolist(), vector.values.tolist(), groups.tolist(), strict=True):
-            at = words[2] if words[2] <= n else words[0]
-            yield Contribution(kind, at, text, features.group_names[g], value, float(w[k]))
-
-
-def _end(names: ArcNames, p: int, n: int) -> str:
-    return names.word(p) if p <= n else ("(start)", "(end)")[p - n - 1]
+            kind, at = features.group_names[g].split()[0], own[2] if own[2] <= n else own[0]
+            yield Contribution(kind, at, " ".join(forms[p] for p in own), features.group_names[g], value, float(w[k]))
 
 
 def _of_relations(
