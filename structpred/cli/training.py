@@ -33,7 +33,7 @@ Stamp = tuple[int, int] | None
 #: why a run ended, for people
 REASONS = {
     "max_iter": "as many as --max-iter",
-    "search_bound": "as many as --max-iter; most of the gap is left open by the slack searches, not by training",
+    "search_bound": "as many as --max-iter; most of the gap is left open by searches, not by training",
     "tol": "--tol reached",
     "dev": "--patience",
     "no_updates": "nothing left to learn",

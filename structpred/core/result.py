@@ -134,7 +134,7 @@ class Result:
     """The outcome of one training run.
 
     stop_reason: "max_iter", "search_bound" (max_iter passes, but more of them will not close the gap: more than half of it, or
-    some of it where the last pass changed nothing, lies between the bounds of slack searches and what they found), "tol", "dev"
+    some of it where the last pass changed nothing, lies between the bounds of searches and what they found), "tol", "dev"
     (no better on held-out data), "callback", "no_updates" (a pass changed nothing), "interrupted" or "imported"
     (another program learnt the weights).
 

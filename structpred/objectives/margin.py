@@ -114,6 +114,16 @@ class MarginRescaling(_Hinge):
         """H_i(w) of every instance (upper bounds where the oracle gives bounds)."""
         return task.violations(w, self.loss_weight)
 
+    def unsettled(self, task: TaskLike, w: Vector) -> Floats:
+        """By how much the oracle's bound lies above the best output that it found, for each instance; 0 where it is exact.
+
+        This part of a duality gap does not go away with more training.
+        """
+        if not task.certified or getattr(getattr(task, "oracle", None), "exact", True):
+            return np.zeros(len(task))
+        steps = [self.term(task, w, i) for i in range(len(task))]
+        return np.array([step.bound - max(step.violation, 0.0) for step in steps])
+
     def dual_table(self, y: Floats) -> DualTable:
         """Over signed rows it is a loss of one score, max(0, loss_weight - z): alpha_i in [0, 1]."""
         return DualTable.of(len(y), self.loss_weight, low=0.0, high=1.0)

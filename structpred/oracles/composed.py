@@ -1,27 +1,23 @@
 """One oracle made of oracles that share parts: the best output on which all of them agree, with a bound and a proof."""
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
-from structpred.core.own_code import asked_parts
 from structpred.core.packing import parts_batch
 from structpred.core.scores import checked_batch, kept_for_shapes
 from structpred.core.stand_ins import redefined, stand_in
 from structpred.core.types import Floats, Integers
 from structpred.errors import ConvergenceError
-from structpred.oracles.composition.layout import Batch, Layout, Member, layout_of
-from structpred.oracles.composition.rounds import Rounds
-from structpred.oracles.composition.search import Solved, solve
+from structpred.oracles.composition.layout import Layout, Member, layout_of
+from structpred.oracles.composition.search import Search, Solved
 from structpred.projections.active_set import nearest_mixture
-from structpred.runtime.lazy_names import later
-from structpred.runtime.ranges import ends_of, packed
+from structpred.runtime.ranges import packed
 from structpred.runtime.settings import checked_whole
-
-_kernels = later("structpred.oracles.composition._rounds_kernels")
 
 Place = Callable[[Shape], tuple[Shape, Integers]]
 
@@ -86,13 +82,15 @@ class Composed(Oracle):
 
     def parts(self, labels: Labels, shape: Shape) -> Integers:
         """The parts of the first member, and what the others answer to these; ValueError where one of them excludes them."""
-        layout = self._layout(shape)
-        first = layout.members[0]
-        own = np.asarray(first.oracle.parts(labels, first.shape), dtype=np.int64)
-        accepted, parts, _ = self._completed([own], [layout])
-        if not len(accepted):
-            raise ValueError(f"a member of {type(self).__name__} excludes these labels: {labels}")
-        return parts
+        layout, known = self._layout(shape), np.full(self.n_parts(shape), -1)
+        for k, (oracle, own, parts) in enumerate(layout.members):
+            theirs = known[parts]
+            answer = oracle.argmax(np.sign(2.0 * theirs - 1.0) * (theirs >= 0), own) if k else labels
+            counts = np.bincount(oracle.parts(answer, own), minlength=len(parts))
+            if (theirs >= 0).any() and (counts != theirs)[theirs >= 0].any():
+                raise ValueError(f"{type(oracle).__name__}, member {k} of {type(self).__name__}, excludes the labels {labels}")
+            known[parts] = counts
+        return np.repeat(np.arange(len(known)), known)
 
     def example_shapes(self) -> list[Shape]:  # type: ignore[override]  # each instance has its own
         """Those given."""
@@ -134,7 +132,7 @@ class Composed(Oracle):
     def _solved(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> Solved:
         layouts = [self._layout(shape) for shape in shapes]
         flat, _ = checked_batch(scores, offsets, [len(one.holders) for one in layouts])
-        return solve(self, shapes, layouts, flat, self.max_nodes) if layouts else Solved([], np.empty(0), [])
+        return Search(self, shapes, layouts, flat, self.max_nodes).go() if layouts else Solved([], np.empty(0), [])
 
     @cached_property
     def _layout(self) -> Callable[[Shape], Layout]:
@@ -153,47 +151,17 @@ class Composed(Oracle):
         return redefined(self, Composed, ("output_of",)) is not None
 
     @cached_property
-    def parts_by_members(self) -> bool:
-        """Whether members are asked for the parts of labels, and not code of a subclass."""
-        return redefined(self, Composed, ("parts", "parts_batch")) is None
+    def cheap_parts(self) -> bool:
+        """Whether `parts` is a subclass's, which asks no member."""
+        return redefined(self, Composed, ("parts", "parts_batch")) is not None
 
-    def parts_of(self, labels: list[Labels], shapes: list[Shape]) -> tuple[Integers, Integers, Integers]:
+    def outputs(self, labels: list[Labels], shapes: list[Shape]) -> tuple[list[int], Integers, Integers]:
         """(which of these labels are outputs, their parts, where each output's begin)."""
-        if self.parts_by_members:
-            layouts = [self._layout(shape) for shape in shapes]
-            firsts = [layout.members[0] for layout in layouts]
-            own = [asked_parts(one.oracle, i, y, one.shape) for i, (one, y) in enumerate(zip(firsts, labels, strict=True))]
-            return self._completed(own, layouts)
         if stand_in(self, "parts_batch", ("parts", "n_parts")) is not None:
-            return np.arange(len(labels)), *parts_batch(self, *packed(labels), shapes)
+            return [*range(len(labels))], *parts_batch(self, *packed(labels), shapes)
         which, found = [], []
-        for i, (y, shape) in enumerate(zip(labels, shapes, strict=True)):
-            try:
+        for k, (y, shape) in enumerate(zip(labels, shapes, strict=True)):
+            with suppress(ValueError):
                 found.append(np.asarray(self.parts(y, shape), dtype=np.int64))
-                which.append(i)
-            except ValueError:
-                continue
-        return np.array(which, dtype=np.int64), *packed(found)
-
-    def _completed(self, own: list[Integers], layouts: list[Layout]) -> tuple[Integers, Integers, Integers]:
-        """As `parts_of`, from the parts of the first members: the others must answer with the same, and add theirs."""
-        batch = Batch(layouts)
-        n, n_parts = len(layouts), int(batch.part_ends[-1])
-        asked = Rounds(
-            self, [()] * n, batch, np.zeros(n_parts), np.zeros(n), np.zeros(n_parts, np.int64), np.zeros(len(batch.part_of)),
-            np.zeros(n),
-        )  # fmt: skip
-        firsts = batch.member_ends[:-1]
-        for m, parts in zip(firsts.tolist(), own, strict=True):
-            np.add.at(asked.counts, batch.copy_ends[m] + parts, 1.0)
-        asked.changed[firsts] = 0
-        _kernels().completion(batch.member_ends, batch.copy_ends, batch.part_of, batch.part_ends, asked.counts, asked.multipliers)
-        asked.ask()
-        asked.measure(np.arange(n))
-        accepted = np.flatnonzero(asked.square == 0.0)
-        mu = np.zeros(n_parts, np.int64)
-        mu[batch.part_of] = asked.counts
-        mu[np.repeat(asked.square > 0.0, np.diff(batch.part_ends))] = 0
-        on, starts = np.repeat(np.arange(n_parts), mu), np.repeat(batch.part_ends[:-1], np.diff(batch.part_ends))
-        ends = np.searchsorted(on, batch.part_ends[1:])
-        return accepted, on - starts[on], ends_of(np.diff(ends, prepend=0)[accepted])
+                which.append(k)
+        return which, *packed(found)

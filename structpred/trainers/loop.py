@@ -166,7 +166,9 @@ class Run:
             # the surrogate's searches, not training, keep the gap open: what they bound but did not find at the weights is more
             # than half of it, or is some of it where the last pass changed nothing
             left = dot(self.problem.p, unsettled(self.problem.task, weights))
-            reason = "search_bound" if left > (0.5 * gap if self.changed else 0.0) else reason
+            if left > (0.5 * gap if self.changed else 0.0):
+                reason = "search_bound"
+                log.warning("%s", _OPEN)
         self.bounds.add(primal, None, "the weights returned")
         if reason != "interrupted":
             self.bounds.at_zero(self.passes, weights)
@@ -369,6 +371,10 @@ class Run:
             raise CheckpointError(f"position: {saved.position} of {len(saved.order)} items are done")
 
 
+_OPEN = (
+    "more passes will not close the gap: searches leave it open, whose bounds lie above what they find. Let them search further "
+    "(max_nodes of a composed oracle, an exact oracle, the options of slack searches), or train on a relaxation (argmax_relaxed)"
+)
 _NO_UPDATE = (
     "the first pass over the data changed nothing. Either every prediction was right from the start, or the oracle always "
     "returns the truth, or features or losses are all zero. Run check_oracle on the oracle and look at the features."

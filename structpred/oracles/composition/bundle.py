@@ -6,6 +6,7 @@ from structpred.core.oracle import Labels
 from structpred.core.types import AnyArray, Integers
 from structpred.oracles.composition.rounds import Rounds
 from structpred.runtime.lazy_names import later
+from structpred.runtime.ranges import spans
 
 _kernels = later("structpred.oracles.composition._bundle_kernels")
 
@@ -20,87 +21,84 @@ PATIENCE, WEAKER = 5, 0.65
 class Bundle:
     """Answers that members gave in the rounds of a batch, their mixtures, and the multipliers with the lowest dual value.
 
-    center: these multipliers; level: the dual function there. point: each copy's share in the mixture; totals: their sums by part.
-    model: what the kept answers say of the dual function where members were asked last.
+    center: these multipliers; level: the dual function there. point: each copy's share in the mixture; totals: sums of these by
+    part. model: what the kept answers say of the dual function where members are asked next; gap: of the quadratic program.
     """
 
     def __init__(self, rounds: Rounds) -> None:
-        self.rounds, n_members, n = rounds, len(rounds.slot_of), len(rounds.sizes)
-        self.heads = np.full(n_members, -1)
-        self.starts, self.entries, self.following = np.zeros(1, np.int64), np.empty(0, np.int64), np.empty(0, np.int64)
-        self.weights, self.codes, self.owners = np.empty(0), np.empty(0, np.uint64), np.empty(0, np.int64)
+        self.rounds, n = rounds, len(rounds.sizes)
+        whole, real = np.empty(0, np.int64), np.empty(0)
+        self.heads, self.starts, self.n_kept = np.full(len(rounds.values), -1), np.zeros(1, np.int64), 0
+        self.entries, self.following, self.owners, self.weights, self.codes = whole, whole, whole, real, whole
+        self.keys = np.random.default_rng(0).integers(1 << 62, size=len(rounds.counts))
         self.labels: dict[int, Labels] = {}
-        self.n_kept = 0
-        self.center, self.level, self.tightness = rounds.multipliers.copy(), np.zeros(n), np.ones(n)
-        self.point, self.totals, self.model = np.zeros(len(rounds.counts)), np.zeros(len(rounds.theta)), np.zeros(n)
-        self.nulls, self.gap = np.zeros(n, np.int64), np.zeros(n)
-
-    @property
-    def kept(self) -> tuple[AnyArray, ...]:
-        """The lists of answers, as kernels take them."""
-        return self.heads, self.starts, self.entries, self.following, self.weights
+        self.level, self.tightness, self.nulls = np.zeros(n), np.ones(n), np.zeros(n, np.int64)
+        self.point, self.room, self.totals = *np.zeros((2, len(rounds.counts))), np.zeros(len(rounds.theta))
+        self.model, self.gap = np.zeros(n), np.zeros(n)
+        self.pinned = np.add.reduceat(rounds.force * rounds.wanted, rounds.batch.member_ends[:-1])
 
     def run(self, active: Integers, limit: int) -> Integers:
         """At most `limit` rounds; returns the instances that are not solved. The multipliers are those of the center then."""
-        rounds, batch = self.rounds, self.rounds.batch
-        active = everyone = self._begin(active)
-        for k in range(limit):
+        rounds = self.rounds
+        rounds.ask()
+        rounds.moved[:] = 1
+        active = everyone = rounds.settle(active, offer=True)
+        self.center, self.level[:] = rounds.multipliers.copy(), rounds.dual
+        self.tightness[active] = 0.3 * rounds.room(active) / rounds.square[active]
+        self._keep(np.flatnonzero(np.isin(rounds.batch.slot_of, active)))
+        for _ in range(limit):
             self._mix(active)
             active = rounds.only(active[self.level[active] - self.model[active] + self.gap[active] > rounds.tolerance[active]])
             if not len(active):
                 break
             asked = np.flatnonzero(rounds.changed)
-            fresh = rounds.ask()
-            rounds.measure(active)
+            rounds.ask()
+            left = rounds.settle(active, offer=rounds.cheap_parts)
             self._keep(asked)
             self._judge(active)
-            active = rounds.settle(active, fresh, not rounds.whole.parts_by_members or k & (k - 1) == 0)
+            active = left
+        rounds.multipliers[:] = self.center
         left = everyone[rounds.unsolved(everyone)]
         self._offer(left)
-        _kernels().copied(left, batch.member_ends, batch.copy_ends, self.center, rounds.multipliers)
         return left[rounds.unsolved(left)]
 
-    def _begin(self, active: Integers) -> Integers:
-        """Ask at the multipliers as they are, and keep every member's answer."""
-        rounds, batch = self.rounds, self.rounds.batch
-        rounds.ask()
-        rounds.measure(active)
-        active = rounds.settle(active, np.ones(len(rounds.sizes)), offer=True)
-        self.center[:], self.level[:] = rounds.multipliers, rounds.dual
-        self.tightness[active] = 0.3 * rounds.room(active) / rounds.square[active]
-        self.pinned = np.add.reduceat(rounds.force * rounds.wanted, batch.member_ends[:-1])
-        self._keep(np.flatnonzero(np.isin(rounds.slot_of, active)))
-        _kernels().start(active, batch.member_ends, batch.copy_ends, batch.part_of, rounds.counts, self.point, self.totals)
-        return active
-
     def _mix(self, active: Integers) -> None:
-        """Solve the quadratic program; propose multipliers, and what the model says of them."""
-        rounds, batch = self.rounds, self.rounds.batch
-        ends = batch.member_ends, batch.copy_ends, batch.part_of
-        linear = rounds.pinned + self.center
-        goals = self.level + self.pinned
-        _kernels().mix(active, *ends, batch.holders, linear, self.tightness, goals, SHARE, self.kept, self.point, self.totals, self.gap)
-        _kernels().propose(
-            active, batch.slot_ends, batch.shared, batch.shared_ends, batch.copies, rounds.member_of, self.tightness, self.point,
-            self.totals, self.center, rounds.multipliers, rounds.changed,
-        )  # fmt: skip
-        _kernels().model_of(
-            active, batch.member_ends, batch.part_of, rounds.plain, rounds.pins, rounds.wanted, rounds.force, rounds.multipliers,
-            self.kept, self.model,
+        """Solve the quadratic program, and propose multipliers."""
+        rounds, batch, kept = (
+            self.rounds,
+            self.rounds.batch,
+            (self.heads, self.starts, self.entries, self.following, self.weights),
         )
+        _kernels().mix(
+            active, batch.member_ends, SHARE, kept, batch.part_of, batch.holders, rounds.pinned, self.center, self.tightness,
+            self.level + self.pinned, self.point, self.totals, self.model, self.gap, self.room,
+        )  # fmt: skip
+        self.model[active] -= self.pinned[active]
+        rounds.propose(active, self.tightness, self.point, self.center)
 
     def _keep(self, members: Integers) -> None:
         """Keep those answers of these members that are new."""
-        rounds, n = self.rounds, self.n_kept
-        size = int(self.starts[n] + rounds.counts.sum())
-        if size > len(self.entries):
-            self.entries = np.append(self.entries, np.zeros(size, np.int64))
+        rounds, batch, n = self.rounds, self.rounds.batch, self.n_kept
+        if (size := int(self.starts[n] + rounds.answer_sizes[members].sum())) > len(self.entries):
+            self.entries = _longer(self.entries, size)
         if n + len(members) > len(self.weights):
-            more = np.zeros(n + len(members), np.int64)
-            self.starts, self.following = np.append(self.starts, more), np.append(self.following, more)
-            self.owners, self.codes = np.append(self.owners, more), np.append(self.codes, more.astype(np.uint64))
-            self.weights = np.append(self.weights, more.astype(np.float64))
-        self.n_kept = _kernels().insert(members, rounds.batch.copy_ends, rounds.counts, self.codes, self.owners, self.kept, n)
+            self.starts, self.following, self.owners, self.weights, self.codes = (
+                _longer(array, n + len(members)) for array in (self.starts, self.following, self.owners, self.weights, self.codes)
+            )
+        kept = self.heads, self.starts, self.entries, self.following, self.weights
+        self.n_kept = _kernels().insert(
+            members,
+            batch.copy_ends,
+            batch.part_of,
+            rounds.counts,
+            self.keys,
+            self.codes,
+            self.owners,
+            kept,
+            n,
+            self.point,
+            self.totals,
+        )
         for v, m in enumerate(self.owners[n : self.n_kept].tolist(), n):
             if rounds.kept[m]:
                 self.labels[v] = rounds.answers[m]
@@ -110,10 +108,10 @@ class Bundle:
         rounds, batch = self.rounds, self.rounds.batch
         fall, promised = self.level[active] - rounds.dual[active], self.level[active] - self.model[active]
         solved = self.gap[active] <= 0.5 * promised
-        serious = (fall >= SERIOUS * promised) & (fall > 0.0)
-        rows = active[serious]
+        rows = active[(fall >= SERIOUS * promised) & (fall > 0.0)]
         self.level[rows] = rounds.dual[rows]
-        _kernels().copied(rows, batch.member_ends, batch.copy_ends, rounds.multipliers, self.center)
+        at = spans(batch.copy_ends[batch.member_ends[rows]], batch.copy_ends[batch.member_ends[rows + 1]])
+        self.center[at] = rounds.multipliers[at]
         self.tightness[active[(fall > 0.5 * promised) & solved]] *= 2.0
         self.nulls[active] += 1
         self.nulls[rows] = 0
@@ -124,9 +122,13 @@ class Bundle:
     def _offer(self, rows: Integers) -> None:
         """Offer the heaviest answers as outputs."""
         rounds = self.rounds
-        members = np.flatnonzero(rounds.kept & np.isin(rounds.slot_of, rows))
-        found = np.empty(len(members), np.int64)
-        _kernels().heaviest(members, self.following, self.heads, self.weights, found)
-        for m, v in zip(members.tolist(), found.tolist(), strict=True):
-            rounds.answers[m] = self.labels[v]
+        heaviest: dict[int, int] = {}
+        for v in np.lexsort((self.weights[: self.n_kept], self.owners[: self.n_kept])).tolist():
+            heaviest[int(self.owners[v])] = v
+        for m in np.flatnonzero(rounds.kept & np.isin(rounds.batch.slot_of, rows)).tolist():
+            rounds.answers[m] = self.labels[heaviest[m]]
         rounds.keep_offered(rows)
+
+
+def _longer(array: AnyArray, size: int) -> AnyArray:
+    return np.append(array, np.zeros(size + 1, array.dtype))

@@ -75,24 +75,20 @@ def layout_of(members: Sequence[Member], n_parts: int | None, name: str) -> Layo
 class Batch:
     """The layouts of several instances, one after the other: the arrays of `Layout`, with numbers that count through.
 
-    part_ends, member_ends, slot_ends: instance i has the parts, members and shared parts from there on.
-    groups: each oracle with its members in all instances, and their shapes.
+    part_ends, member_ends, slot_ends: instance i has the parts, members and shared parts from there on. slot_of: the instance of
+    each member; member_of: the member of each copy. groups: each oracle with its members in all instances, and their shapes.
     """
 
     def __init__(self, layouts: Sequence[Layout]) -> None:
-        self.layouts = layouts
-        self.part_ends = ends_of(np.array([len(one.holders) for one in layouts], dtype=np.int64))
-        self.member_ends = ends_of(np.array([len(one.members) for one in layouts], dtype=np.int64))
-        self.slot_ends = ends_of(np.array([len(one.shared) for one in layouts], dtype=np.int64))
-        copies = ends_of(np.array([len(one.part_of) for one in layouts], dtype=np.int64))
-        listed = ends_of(np.array([len(one.copies) for one in layouts], dtype=np.int64))
-        self.copy_ends = _joined([one.copy_ends[:-1] for one in layouts], copies)
-        self.copy_ends = np.append(self.copy_ends, copies[-1])
+        sizes = [(len(one.holders), len(one.members), len(one.shared), len(one.part_of), len(one.copies)) for one in layouts]
+        self.part_ends, self.member_ends, self.slot_ends, copies, listed = map(ends_of, np.array(sizes).T)
+        self.copy_ends = np.append(_joined([one.copy_ends[:-1] for one in layouts], copies), copies[-1])
         self.part_of = _joined([one.part_of for one in layouts], self.part_ends)
-        self.holders = _joined([one.holders for one in layouts], np.zeros(len(layouts) + 1, np.int64))
-        self.shared = _joined([one.shared for one in layouts], self.part_ends)
+        self.holders = np.concatenate([one.holders for one in layouts])
         self.shared_ends = np.append(_joined([one.shared_ends[:-1] for one in layouts], listed), listed[-1])
         self.copies = _joined([one.copies for one in layouts], copies)
+        self.slot_of = np.repeat(np.arange(len(layouts)), np.diff(self.member_ends))
+        self.member_of = np.repeat(np.arange(len(self.slot_of)), np.diff(self.copy_ends))
         groups: dict[int, tuple[Oracle, list[Integers], list[Shape]]] = {}
         for first, one in zip(self.member_ends.tolist(), layouts, strict=False):
             for oracle, rows in one.groups:
@@ -104,4 +100,4 @@ class Batch:
 
 def _joined(pieces: Sequence[Integers], starts: Integers) -> Integers:
     """The pieces in one array, with starts[i] added to all of piece i."""
-    return np.concatenate([np.empty(0, np.int64), *pieces]) + np.repeat(starts[:-1], [len(piece) for piece in pieces])
+    return np.concatenate(pieces) + np.repeat(starts[:-1], [len(piece) for piece in pieces])
