@@ -3,8 +3,7 @@
 Koo, Rush, Collins, Jaakkola & Sontag, Dual decomposition for parsing with non-projective head automata, EMNLP 2010.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -12,15 +11,16 @@ from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.head_lists import candidate_shape, candidates_of, head_lists
 from structpred.core.oracle import Labels, Scores, Shape
 from structpred.core.scores import checked_batch
-from structpred.core.types import Floats, Integers
+from structpred.core.types import Integers
 from structpred.oracles.arborescence import ArborescenceOracle
 from structpred.oracles.composed import Composed
 from structpred.oracles.composition.layout import Member
+from structpred.oracles.composition.search import Solved
 from structpred.oracles.head_automaton import HeadAutomaton
 from structpred.oracles.projective import ProjectiveOracle
-from structpred.oracles.trees._trees import TreeOracle, projective_scratch, tree_room
+from structpred.oracles.trees._trees import projective_scratch, tree_room
 from structpred.runtime.lazy_names import later
-from structpred.runtime.ranges import ends_of, packed
+from structpred.runtime.ranges import ends_of
 
 _kernels = later("structpred.oracles.trees._second_order_tree_kernels")
 
@@ -44,13 +44,14 @@ class SecondOrderTree(Composed):
     """
 
     output = "tree"
+    argmax_batch, argmax_bound_batch = Composed.argmax_batch, Composed.argmax_bound_batch  # they ask n_parts of this class
 
     def __init__(
         self, projective: bool = False, single_root: bool = True, *, rounds: int = 40, max_nodes: int | None = 1000
     ) -> None:
         super().__init__([], max_nodes=max_nodes)
         self.projective, self.single_root, self.rounds = bool(projective), bool(single_root), int(rounds)
-        self._tree: TreeOracle = (ProjectiveOracle if projective else ArborescenceOracle)(single_root)
+        self._tree = ProjectiveOracle(self.single_root) if projective else ArborescenceOracle(self.single_root)
         self._word = HeadAutomaton()
 
     def members(self, shape: Shape) -> list[Member]:
@@ -64,31 +65,12 @@ class SecondOrderTree(Composed):
         """Arcs, siblings and grandparents."""
         return int(head_lists(shape).parts[-1]) + 1
 
-    def argmax(self, scores: Scores, shape: Shape) -> Labels:
-        """The best tree; the best that was found, where there is no search."""
-        return self.argmax_batch(scores, np.array([0, len(scores)]), [shape])[0]
-
-    def argmax_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Labels, Integers]:
-        """The same for each instance."""
-        return self._found(super().argmax_batch, scores, offsets, shapes)[:2]
-
-    def argmax_bound(self, scores: Scores, shape: Shape) -> tuple[Labels, float]:
-        """The best tree found, and a bound on all."""
-        labels, _, bounds = self.argmax_bound_batch(scores, np.array([0, len(scores)]), [shape])
-        return labels, float(bounds[0])
-
-    def argmax_bound_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Labels, Integers, Floats]:
-        """The same for each instance."""
-        return self._found(super().argmax_bound_batch, scores, offsets, shapes)
-
-    def _found(
-        self, search: Callable[..., Any], scores: Scores, offsets: Integers, shapes: Sequence[Shape]
-    ) -> tuple[Labels, Integers, Floats]:
-        """Labels and bounds by compiled rounds; what these do not prove, by the search. Other arcs are forbidden."""
+    def _solved(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> Solved:
+        """By compiled rounds; what these do not prove, by the search. Arcs that are no candidates are forbidden."""
         given, offsets = checked_batch(scores, offsets, [self.n_parts(shape) for shape in shapes])
         longest, flat = max((shape[0] for shape in shapes), default=0), given.copy()
         rooms = projective_scratch(longest if self.projective else 0), tree_room(0 if self.projective else longest)
-        labels, bounds, left = [np.empty(shape[0], np.int64) for shape in shapes], np.empty(len(shapes)), []
+        found = Solved([np.empty(shape[0], np.int64) for shape in shapes], np.empty(len(shapes)), [False] * len(shapes))
         for i, shape in enumerate(shapes):
             theta, allowed, lists = flat[offsets[i] : offsets[i + 1]], candidates_of(shape).ravel(), head_lists(shape)
             theta[: len(allowed)][~allowed] = FORBIDDEN
@@ -96,19 +78,15 @@ class SecondOrderTree(Composed):
             near = np.maximum(theta, -4.0 * size)
             copies, tree = near[lists.parts], np.where(allowed, near[: len(allowed)] / 3.0, FORBIDDEN)
             copies[lists.pairs] /= 3.0
-            numbers = near, tuple(lists), self.projective, self.single_root, self.rounds, 1e-13 * size
-            bounds[i], proven = _kernels().rounds_of_tree(*numbers, copies, tree, rooms, labels[i])
-            if self.exact and not proven:
-                left.append(i)
+            numbers = near, tuple(lists), self.projective, self.single_root, self.rounds, 1e-13 * size, copies, tree, rooms
+            found.bounds[i], found.proven[i] = _kernels().rounds_of_tree(*numbers, found.labels[i])
+        left = [] if self.max_nodes is None else [i for i, proven in enumerate(found.proven) if not proven]
         if left:
-            ends = ends_of(np.diff(offsets)[left])
             own = np.concatenate([flat[offsets[i] : offsets[i + 1]] for i in left])
-            found, found_ends, *more = search(own, ends, [shapes[i] for i in left])
-            for k, i in enumerate(left):
-                labels[i] = found[found_ends[k] : found_ends[k + 1]]
-            for searched in more:
-                bounds[left] = searched
-        return *packed(labels), bounds
+            searched = super()._solved(own, ends_of(np.diff(offsets)[left]), [shapes[i] for i in left])
+            for i, labels, bound, proven in zip(left, *searched, strict=True):
+                found.labels[i], found.bounds[i], found.proven[i] = labels, bound, proven
+        return found
 
     def parts(self, labels: Labels, shape: Shape) -> Integers:
         """ValueError for what is no such tree over the candidates."""

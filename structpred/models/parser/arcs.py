@@ -7,23 +7,20 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
-from structpred.core.oracle import Oracle
 from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 from structpred.data.sequences import AttributedSentences
 from structpred.errors import DataError
 from structpred.features.arcs import ArcCandidates, ArcFeatures
 from structpred.features.fixed_scores import FixedParts
-from structpred.features.second_order import SecondOrderFeatures
 from structpred.io.treebanks.treebank import Treebank
 from structpred.models.partial import Ruled
 from structpred.oracles.arborescence import ArborescenceOracle
 from structpred.oracles.projective import ProjectiveOracle
 from structpred.runtime.memory import check_fits
-from structpred.task.inference import Inference, part_scores
+from structpred.task.inference import part_scores
 
 TreeOracle = ArborescenceOracle | ProjectiveOracle
-TreeFeatures = ArcFeatures | SecondOrderFeatures
 
 
 def tree_oracle(projective: bool, single_root: bool) -> TreeOracle:
@@ -43,17 +40,6 @@ def crossing_arcs(heads: npt.NDArray[np.int64], offsets: npt.NDArray[np.int64]) 
     crossing = np.zeros(len(heads), np.uint8)
     mark_crossing(heads, offsets, crossing)
     return crossing
-
-
-def best_trees(features: TreeFeatures, oracle: Oracle, w: Vector, n_jobs: int = 1) -> npt.NDArray[np.int64]:
-    """The heads of the best trees, flat; the same for any number of threads. InfeasibleError names the sample that has none."""
-    return tree_inference(features, oracle, n_jobs).decode(w)[0]
-
-
-def tree_inference(features: TreeFeatures, oracle: Oracle, n_jobs: int = 1) -> Inference:
-    """Inference over sentences."""
-    shapes = [(n,) for n in features.data.lengths.tolist()] if isinstance(features, ArcFeatures) else features.shapes
-    return Inference(features, oracle, shapes, n_jobs=n_jobs)
 
 
 def fixed_arcs(

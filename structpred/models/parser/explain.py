@@ -31,6 +31,7 @@ from structpred.models.explanations import (
     weight_group,
 )
 from structpred.models.parser.relations import RelationFeatures
+from structpred.models.parser.second_order import second_order
 from structpred.models.parser.sentences import as_treebank
 from structpred.oracles.second_order_tree import SecondOrderTree
 from structpred.text.tables import cut
@@ -249,10 +250,10 @@ def _runner_up(parser: Any, treebank: Treebank, chosen: Tree) -> Tree:
 
 def _contributions(parser: Any, parsed: _Parsed, tree: Tree) -> list[Contribution]:
     """What each feature adds to the score of a tree: to its arcs, then to its relations."""
-    features = parser._features(parsed.data)
-    found = list(_of_arcs(features.arcs if parser.order == 2 else features, parser.coef_, parsed.names, tree.heads))
+    arcs = parser._features(parsed.data)
+    found = list(_of_arcs(arcs, parser.coef_, parsed.names, tree.heads))
     if parser.order == 2:
-        found += _of_triples(features, parser.coef_, parsed.names, tree.heads)
+        found += _of_triples(second_order(arcs), parser.coef_, parsed.names, tree.heads)
     if parser.relations_ is not None and parser.relation_features_ is not None and tree.labels is not None:
         found += _of_relations(parser.relations_, parser.relation_features_, parsed, tree.heads, tree.labels)
     return found

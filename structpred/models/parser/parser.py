@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from structpred.core.oracle import Oracle
 from structpred.core.result import Result
 from structpred.core.types import AnyArray, ArrayLike, Floats, Integers
 from structpred.core.weights import Vector
@@ -16,7 +15,7 @@ from structpred.data.arc_templates import ArcTemplate
 from structpred.data.sequences import AttributedSentences
 from structpred.errors import DataError, InfeasibleError, ParameterError
 from structpred.features.arcs import ArcFeatures
-from structpred.features.second_order import SIZE, SecondOrderFeatures
+from structpred.features.second_order import SIZE
 from structpred.io.templates.arc_featurizer import ArcFeaturizer
 from structpred.io.templates.arc_template_sets import pruning_templates
 from structpred.io.treebanks.treebank import Tree, Treebank
@@ -24,14 +23,7 @@ from structpred.models.base import StructuredEstimator, checked_C
 from structpred.models.bundles import restore_weights, restored, to_bundle
 from structpred.models.chain.decoding import checked_k
 from structpred.models.chain.labeler import ChainLabeler
-from structpred.models.parser.arcs import (
-    TreeFeatures,
-    best_trees,
-    fixed_arcs,
-    kept_heads,
-    tree_inference,
-    tree_oracle,
-)  # fmt: skip
+from structpred.models.parser.arcs import fixed_arcs, kept_heads
 from structpred.models.parser.bundles import (
     PARSER,
     drop_templates,
@@ -42,13 +34,13 @@ from structpred.models.parser.bundles import (
 )  # fmt: skip
 from structpred.models.parser.explain import ExplainedTrees
 from structpred.models.parser.relations import RelationFeatures
-from structpred.models.parser.second_order import CANDIDATES, proven_trees, second_order, second_order_oracle
+from structpred.models.parser.second_order import CANDIDATES, proven_trees, structure
 from structpred.models.parser.sentences import as_treebank, held_out_trees, warn_of_untagged
 from structpred.models.parser.sharding import ParserSharding, TreePlan, check_switches, checked_settings
 from structpred.models.settings import about_dev, resolve_loss
-from structpred.oracles.second_order_tree import SecondOrderTree
 from structpred.runtime.threads import checked_jobs
 from structpred.storage.bundles import Bundle, under
+from structpred.task.inference import Inference
 from structpred.trainers.problem import Trainer
 
 logger = logging.getLogger(__name__)
@@ -251,43 +243,32 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         """How many heads a word are looked at; None: all."""
         return CANDIDATES if self.order == 2 and self.prune is None else self.prune
 
-    def _features(self, data: AttributedSentences, **options: Any) -> TreeFeatures:
-        arcs = ArcFeatures(data, self.templates_, self.bits_, dtype=self.coef_.dtype, **options)
-        return second_order(arcs) if self.order == 2 else arcs
-
-    def _oracle(self, projective: bool, single_root: bool) -> Oracle:
-        if self.order == 2:
-            return second_order_oracle(projective, single_root, search=True)
-        return tree_oracle(projective, single_root)
+    def _features(self, data: AttributedSentences, **options: Any) -> ArcFeatures:
+        return ArcFeatures(data, self.templates_, self.bits_, dtype=self.coef_.dtype, **options)
 
     def _dev_scorer(self, plan: TreePlan, pruner: "DependencyParser | None", treebank: Treebank) -> Callable[[Vector], float]:
-        data, oracle = plan.featurizer.transform(treebank), self._oracle(plan.projective, self.single_root)
-        jobs = checked_jobs(self.n_jobs)
+        data = plan.featurizer.transform(treebank)
         warn_of_untagged(treebank, plan.featurizer, plan.templates)
         with about_dev():
             arcs = ArcFeatures(data, plan.templates, plan.bits, candidates=kept_heads(pruner, data, None, self._n_candidates))
             arcs.new_scratch(int(data.lengths.max()))  # what cannot be parsed is refused before training
-            features = second_order(arcs) if self.order == 2 else arcs
-        return lambda w: float((best_trees(features, oracle, w, jobs) == treebank.heads).mean())
+        inference = Inference(*structure(arcs, self.order, plan.projective, self.single_root), n_jobs=checked_jobs(self.n_jobs))
+        return lambda w: float((inference.decode(w)[0] == treebank.heads).mean())
 
     def _ready(
         self, X: Any, fixed: Any, forbidden: Any, projective: bool | None, single_root: bool | None
-    ) -> tuple[AttributedSentences, TreeFeatures, Oracle]:
-        """What prediction works on: the coded sentences, their features with constraints, and the oracle."""
+    ) -> tuple[AttributedSentences, Inference]:
+        """What prediction works on: the coded sentences, and inference over their features with constraints."""
         self._check_fitted()
         treebank = self._words(X)
         warn_of_untagged(treebank, self.featurizer_, self.templates_)
         data = self.featurizer_.transform(treebank)
         rules = fixed_arcs(data.lengths.tolist(), fixed, forbidden)
         check_switches(projective=projective, single_root=single_root)
-        oracle = self._oracle(
-            self.projective_ if projective is None else projective, self.single_root if single_root is None else single_root
-        )
-        return (
-            data,
-            self._features(data, candidates=kept_heads(self.pruner_, data, rules, self._n_candidates), fixed=rules),
-            oracle,
-        )
+        projective = self.projective_ if projective is None else projective
+        single_root = self.single_root if single_root is None else single_root
+        arcs = self._features(data, candidates=kept_heads(self.pruner_, data, rules, self._n_candidates), fixed=rules)
+        return data, Inference(*structure(arcs, self.order, projective, single_root), n_jobs=checked_jobs(self.n_jobs))
 
     def predict(
         self, X: Any, *, fixed: Sequence[Mapping[int, int] | None] | None = None,
@@ -300,13 +281,12 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         the root. projective, single_root: None means as trained. Sentences with fixed or forbidden arcs are not pruned. Raises
         InfeasibleError, naming the sample, where there is no such tree.
         """
-        data, features, oracle = self._ready(X, fixed, forbidden, projective, single_root)
-        if isinstance(features, SecondOrderFeatures) and isinstance(oracle, SecondOrderTree):
-            heads, proven = proven_trees(features, oracle, self.coef_, checked_jobs(self.n_jobs))
-            held = "" if self.kept_ is None else f", which held {100 * self.kept_:.2f} % of the true arcs in training"
-            logger.info("%d of %d trees are proven best among the candidate arcs%s", proven, len(data), held)
-        else:
-            heads = best_trees(features, oracle, self.coef_, checked_jobs(self.n_jobs))
+        data, inference = self._ready(X, fixed, forbidden, projective, single_root)
+        if self.order == 1:
+            return self._with_relations(data, inference.decode(self.coef_)[0])
+        heads, proven = proven_trees(inference, self.coef_)
+        held = "" if self.kept_ is None else f", which held {100 * self.kept_:.2f} % of the true arcs in training"
+        logger.info("%d of %d trees are proven best among the candidate arcs%s", proven, len(data), held)
         return self._with_relations(data, heads)
 
     def _with_relations(self, data: AttributedSentences, heads: Integers) -> list[Tree]:
@@ -325,9 +305,8 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         the log loss (trainer "oeg" or "lbfgs", or surrogate "log"): scores learnt with a margin are not log-probabilities, and
         ParameterError says so; predict_kbest shows by how much the best tree is preferred.
         """
-        _, features, oracle = self._ready(X, fixed, forbidden, projective, single_root)
+        _, inference = self._ready(X, fixed, forbidden, projective, single_root)
         self._check_probabilistic("use predict_kbest, or ")
-        inference = tree_inference(features, oracle)
         return [mu.reshape(n, n + 1) for mu, (n,) in zip(inference.marginals(self.coef_), inference.shapes, strict=True)]
 
     def predict_kbest(
@@ -338,8 +317,8 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         checked_k(k)
         if self.order == 2:
             raise ParameterError("order=2: the best tree alone is searched for; k best trees need a parser with order=1")
-        data, features, oracle = self._ready(X, fixed, forbidden, projective, single_root)
-        found = list(tree_inference(features, oracle).kbest(self.coef_, k))
+        data, inference = self._ready(X, fixed, forbidden, projective, single_root)
+        found = list(inference.kbest(self.coef_, k))
         result = []
         for i, trees in enumerate(found):
             if not trees:

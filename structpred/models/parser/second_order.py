@@ -13,6 +13,7 @@ from structpred.core.weights import Vector
 from structpred.errors import InfeasibleError
 from structpred.features.arcs import ArcCandidates, ArcFeatures
 from structpred.features.second_order import SecondOrderFeatures
+from structpred.models.parser.arcs import TreeOracle, tree_oracle
 from structpred.oracles.second_order_tree import SecondOrderTree
 from structpred.task.inference import Inference
 
@@ -40,22 +41,26 @@ def shapes_of(offsets: Integers, candidates: ArcCandidates) -> list[Shape]:
     return found
 
 
-def second_order_oracle(projective: bool, single_root: bool, *, search: bool) -> SecondOrderTree:
-    """The oracle of prediction, which proves its trees by a search, or that of training, which does not."""
-    return SecondOrderTree(projective, single_root, max_nodes=1000 if search else None)
+def structure(
+    arcs: ArcFeatures, order: int, projective: bool, single_root: bool, *, search: bool = True
+) -> tuple[ArcFeatures | SecondOrderFeatures, TreeOracle | SecondOrderTree, list[Shape]]:
+    """Features, oracle and shapes of trees of an order. search: whether trees of second order are proven, as in prediction."""
+    if order == 1:
+        return arcs, tree_oracle(projective, single_root), [(n,) for n in arcs.data.lengths.tolist()]
+    features = second_order(arcs)
+    return features, SecondOrderTree(projective, single_root, max_nodes=1000 if search else None), features.shapes
 
 
-def proven_trees(features: SecondOrderFeatures, oracle: SecondOrderTree, w: Vector, n_jobs: int) -> tuple[Integers, int]:
+def proven_trees(inference: Inference, w: Vector) -> tuple[Integers, int]:
     """The heads of the best trees, flat, and how many of them are proven best among the candidates, to 1e-6 of their scores.
 
     Raises InfeasibleError, naming the sample, where there is no tree without a forbidden arc.
     """
-    inference = Inference(features, oracle, features.shapes, n_jobs=n_jobs)
 
     def decode(first: int, last: int, places: Integers) -> tuple[Integers, int]:
         scores = inference.score_block(w, 1.0, first, last, places)
         labels, ends, bounds = inference.best_of_block(scores, first, last, places)
-        parts, part_ends = parts_batch(oracle, labels, ends, inference.shapes[first:last], first)
+        parts, part_ends = parts_batch(inference.oracle, labels, ends, inference.shapes[first:last], first)
         found = scores[parts + np.repeat(places[:-1], np.diff(part_ends))]
         if (barred := np.flatnonzero(found <= 0.5 * FORBIDDEN)).size:
             sample = first + int(np.searchsorted(part_ends, barred[0], side="right")) - 1
@@ -64,5 +69,5 @@ def proven_trees(features: SecondOrderFeatures, oracle: SecondOrderTree, w: Vect
         gaps = bounds - values  # type: ignore[operator]  # the oracle gives bounds
         return labels, int(np.count_nonzero(gaps <= 1e-6 * np.maximum(np.abs(values), 1.0)))
 
-    found = list(inference.in_blocks(decode, 0, len(inference), n_jobs))
+    found = list(inference.in_blocks(decode, 0, len(inference), inference.n_jobs))
     return np.concatenate([np.empty(0, np.int64), *(heads for heads, _ in found)]), sum(proven for _, proven in found)

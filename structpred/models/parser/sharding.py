@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.oracle import Oracle
 from structpred.core.result import Result
 from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
@@ -36,10 +35,9 @@ from structpred.models.parser.arcs import (
     not_projective,
     ruled_arcs,
     training_candidates,
-    tree_oracle,
 )
 from structpred.models.parser.relations import RelationFeatures, fitted_labeler
-from structpred.models.parser.second_order import second_order, second_order_oracle
+from structpred.models.parser.second_order import structure
 from structpred.models.parser.sentences import check_columns, held_out_trees, training_trees
 from structpred.models.partial import NEEDS_ALL, sums_suffice, task_of, tell_missing
 from structpred.models.settings import resolve_loss
@@ -293,12 +291,9 @@ def _task(
     candidates: ArcCandidates | None, **options: Any,
 ) -> Task:  # fmt: skip
     """DataError names the sample for heads that the oracle's trees exclude, InfeasibleError for one that no tree is left to."""
-    features: Any = ArcFeatures(coded, plan.templates, plan.bits, candidates=candidates)
-    gold, shapes = np.split(filled_heads(treebank), coded.offsets[1:-1]), [(n,) for n in coded.lengths.tolist()]
-    oracle: Oracle = tree_oracle(plan.projective, model.single_root)
-    if model.order == 2:
-        features = second_order(features)
-        shapes, oracle = features.shapes, second_order_oracle(plan.projective, model.single_root, search=False)
+    arcs = ArcFeatures(coded, plan.templates, plan.bits, candidates=candidates)
+    features, oracle, shapes = structure(arcs, model.order, plan.projective, model.single_root, search=False)
+    gold = np.split(filled_heads(treebank), coded.offsets[1:-1])
     return task_of(features, oracle, gold, shapes, resolve_loss(loss), ruled_arcs(treebank), **options)
 
 
