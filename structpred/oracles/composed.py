@@ -63,6 +63,9 @@ class Composed(Oracle):
         self.oracles, self._example_shapes = list(oracles), list(example_shapes)
         self.max_nodes = None if max_nodes is None else checked_whole(max_nodes, "max_nodes")
         self.exact, self.expensive = max_nodes is not None, any(oracle.expensive for oracle, _ in self.oracles)
+        #: whether `output_of` looks at all members' answers, not at the first one alone; whether `parts` asks no member
+        self.by_all_members = redefined(self, Composed, ("output_of",)) is not None
+        self.cheap_parts = redefined(self, Composed, ("parts", "parts_batch")) is not None
         if max_nodes is None:
             self.project = None  # type: ignore[assignment]  # it needs the best output
         if label_grid is not None:
@@ -98,16 +101,23 @@ class Composed(Oracle):
 
     def argmax(self, scores: Scores, shape: Shape) -> Labels:
         """The best output."""
-        return self._best(*self._alone(scores, shape)).labels[0]
+        return self.argmax_batch(scores, np.array([0, len(scores)]), [shape])[0]
 
     def argmax_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Labels, Integers]:
         """The best output of each instance, in lockstep."""
-        return packed(self._best(scores, offsets, shapes).labels)
+        found = self._solved(scores, offsets, shapes)
+        if self.max_nodes is not None and not all(found.proven):
+            i = found.proven.index(False)
+            raise ConvergenceError(
+                f"sample {i}: not finished after {self.max_nodes:,} subproblems, the bound is {found.bounds[i]:.9g}; raise "
+                "max_nodes, compose fewer and larger members, or ask argmax_bound"
+            )
+        return packed(found.labels)
 
     def argmax_bound(self, scores: Scores, shape: Shape) -> tuple[Labels, float]:
         """The best output found, and a bound on all."""
-        found = self._solved(*self._alone(scores, shape))
-        return found.labels[0], float(found.bounds[0])
+        labels, _, bounds = self.argmax_bound_batch(scores, np.array([0, len(scores)]), [shape])
+        return labels, float(bounds[0])
 
     def argmax_bound_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Labels, Integers, Floats]:
         """`argmax_bound` of each instance, in lockstep."""
@@ -116,19 +126,6 @@ class Composed(Oracle):
 
     project = nearest_mixture
 
-    def _alone(self, scores: Scores, shape: Shape) -> tuple[Scores, Integers, list[Shape]]:
-        return scores, np.array([0, len(scores)]), [shape]
-
-    def _best(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> Solved:
-        found = self._solved(scores, offsets, shapes)
-        if self.max_nodes is not None and not all(found.proven):
-            i = found.proven.index(False)
-            raise ConvergenceError(
-                f"sample {i}: not finished after {self.max_nodes:,} subproblems, the bound is {found.bounds[i]:.9g}; raise "
-                "max_nodes, compose fewer and larger members, or ask argmax_bound"
-            )
-        return found
-
     def _solved(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> Solved:
         layouts = [self._layout(shape) for shape in shapes]
         flat, _ = checked_batch(scores, offsets, [len(one.holders) for one in layouts])
@@ -136,24 +133,11 @@ class Composed(Oracle):
 
     @cached_property
     def _layout(self) -> Callable[[Shape], Layout]:
-        own = redefined(self, Composed, ("n_parts",)) is not None
-        return kept_for_shapes(
-            lambda shape: layout_of(self.members(shape), self.n_parts(shape) if own else None, type(self).__name__)
-        )
+        return kept_for_shapes(lambda shape: layout_of(self.members(shape), type(self).__name__))
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what is kept for shapes."""
         return {name: value for name, value in vars(self).items() if name != "_layout"}
-
-    @cached_property
-    def by_all_members(self) -> bool:
-        """Whether `output_of` looks at all members' answers, and not at the first one alone."""
-        return redefined(self, Composed, ("output_of",)) is not None
-
-    @cached_property
-    def cheap_parts(self) -> bool:
-        """Whether `parts` is a subclass's, which asks no member."""
-        return redefined(self, Composed, ("parts", "parts_batch")) is not None
 
     def outputs(self, labels: list[Labels], shapes: list[Shape]) -> tuple[list[int], Integers, Integers]:
         """(which of these labels are outputs, their parts, where each output's begin)."""

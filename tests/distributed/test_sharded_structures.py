@@ -11,6 +11,7 @@ from structpred.models import StructuredPredictor
 from structpred.models.sharding import sharding_of
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
+from structpred.oracles.composed import Composed
 from structpred.oracles.multiclass import MulticlassOracle
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.loop import RunSettings, train
@@ -42,6 +43,13 @@ def test_a_feature_map_has_all_weights_in_every_shard() -> None:
     check_same(one, many, (LogLoss(), MarginRescaling()))
     assert many.whole.rows is None
     assert [columns.at(many.whole) for _, columns in many.parts] == [None, None]
+
+
+def test_compositions_are_trained_on_shards_as_they_are() -> None:
+    """Two oracles that must agree: the sums of the shards are those of one of them alone, whose outputs are the same."""
+    both = Composed([(MulticlassOracle(), lambda shape: (shape, np.arange(3)))] * 2, example_shapes=[(3,)])
+    one = sharded(StructuredPredictor(both), [(ARRAYS, Y)])
+    check_same(one, sharded(StructuredPredictor(both), pieces(ARRAYS, Y, [0, 3, 8])), (MarginRescaling(),))
 
 
 def test_what_is_kept_is_what_fit_keeps() -> None:

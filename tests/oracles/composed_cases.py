@@ -160,7 +160,7 @@ class TwoChains(Family):
 
     @staticmethod
     def example_shapes() -> list[Any]:  # type: ignore[override]
-        return [(1, 2), (2, 2), (2, 3)]
+        return [(1, 2), (2, 2)]
 
 
 class SecondOrder(Family):
@@ -260,7 +260,7 @@ class SecondOrder(Family):
 
     @staticmethod
     def example_shapes() -> list[Any]:  # type: ignore[override]
-        return [(1, True), (2, True), (3, True), (4, False)]
+        return [(1, True), (2, True), (3, True)]
 
 
 class TaggedTree(Family):

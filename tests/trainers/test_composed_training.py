@@ -72,20 +72,18 @@ def test_bounds_never_cross(trainer: str, max_nodes: int | None) -> None:
     best = fitted(EnumeratedOracle.of(Budgeted())).certificate_.primal
     for row in model.history_:
         if row["primal"] is not None:
-            assert row["primal"] >= best * (1 - 1e-9)
+            assert row["primal"] >= best * (1 - 1e-6)
         if row["dual"] is not None and trainer != "mira":
-            assert row["dual"] <= best * (1 + 1e-9)
+            assert row["dual"] <= min(row["primal"], best) * (1 + 1e-9)
 
 
 def test_bounds_without_a_search_say_that_they_stay_open(caplog: pytest.LogCaptureFixture) -> None:
     """What keeps the gap open is named, with both ways out; a search closes it."""
 
     class Loose(Budgeted):
-        def argmax_bound(self, scores: Any, shape: Any) -> Any:
-            labels, bound = super().argmax_bound(scores, shape)
-            return labels, bound + 0.5
-
-        argmax_bound_batch = None  # type: ignore[assignment]
+        def argmax_bound_batch(self, scores: Any, offsets: Any, shapes: Any) -> Any:
+            labels, ends, bounds = super().argmax_bound_batch(scores, offsets, shapes)
+            return labels, ends, bounds + 0.5
 
     with caplog.at_level(logging.WARNING, "structpred"):
         model = fitted(Loose(None), max_iter=30)

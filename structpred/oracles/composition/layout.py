@@ -23,8 +23,8 @@ class Layout(NamedTuple):
     """The copies of a shape's parts, member by member.
 
     copy_ends: member k has the copies copy_ends[k] to copy_ends[k + 1]. part_of: the part of each copy. holders: the number of
-    copies of each part. shared: the parts with more than one copy; copies: these, in the order of members, those of shared[i]
-    from shared_ends[i] on. groups: each oracle with the numbers of its members. expensive: whether one of them is.
+    copies of each part. shared: the parts with more than one copy; copies: these, part by part, in the order of members.
+    groups: each oracle with the numbers of its members. expensive: whether one of them is.
     """
 
     members: list[Member]
@@ -32,19 +32,13 @@ class Layout(NamedTuple):
     part_of: Integers
     holders: Integers
     shared: Integers
-    shared_ends: Integers
     copies: Integers
     groups: list[tuple[Oracle, Integers]]
     expensive: bool
 
 
-def layout_of(members: Sequence[Member], n_parts: int | None, name: str) -> Layout:
-    """The layout of these members; n_parts: None where it is the largest part and one.
-
-    Raises OracleError for members that do not fit their parts, and for a part that no member holds.
-    """
-    if not members:
-        raise OracleError(f"{name}.members gave no member")
+def layout_of(members: Sequence[Member], name: str) -> Layout:
+    """The layout of these members. OracleError where they do not fit their parts, and for a part that no member holds."""
     found, of_oracle = [], dict[int, list[int]]()
     for k, member in enumerate(members):
         parts, size = np.asarray(member.parts), member.oracle.n_parts(member.shape)
@@ -57,17 +51,12 @@ def layout_of(members: Sequence[Member], n_parts: int | None, name: str) -> Layo
         of_oracle.setdefault(id(member.oracle), []).append(k)
     part_of = np.concatenate(found)
     holders = np.bincount(part_of)
-    if n_parts is None:
-        n_parts = len(holders)
-    if len(holders) != n_parts or not holders.all():
-        missing = len(holders) if holders.all() else int(holders.argmin())
-        raise OracleError(f"{name}: expected each of the parts 0..{n_parts - 1} to be held by a member; not so: part {missing}")
+    if not holders.all():
+        raise OracleError(f"{name}: no member holds part {holders.argmin()}, of {len(holders)}")
     order = np.argsort(part_of, kind="stable")
-    shared = np.flatnonzero(holders > 1)
     return Layout(
-        list(members), ends_of(np.array([len(parts) for parts in found])), part_of, holders, shared,
-        ends_of(holders[shared]), order[holders[part_of[order]] > 1],
-        [(members[rows[0]].oracle, np.array(rows)) for rows in of_oracle.values()],
+        list(members), ends_of(np.array([len(parts) for parts in found])), part_of, holders, np.flatnonzero(holders > 1),
+        order[holders[part_of[order]] > 1], [(members[rows[0]].oracle, np.array(rows)) for rows in of_oracle.values()],
         any(member.oracle.expensive for member in members),
     )  # fmt: skip
 
@@ -76,16 +65,17 @@ class Batch:
     """The layouts of several instances, one after the other: the arrays of `Layout`, with numbers that count through.
 
     part_ends, member_ends, slot_ends: instance i has the parts, members and shared parts from there on. slot_of: the instance of
-    each member; member_of: the member of each copy. groups: each oracle with its members in all instances, and their shapes.
+    each member; member_of: the member of each copy. Shared part i has the copies from shared_ends[i] on. groups: each oracle with
+    its members in all instances, and their shapes.
     """
 
     def __init__(self, layouts: Sequence[Layout]) -> None:
-        sizes = [(len(one.holders), len(one.members), len(one.shared), len(one.part_of), len(one.copies)) for one in layouts]
-        self.part_ends, self.member_ends, self.slot_ends, copies, listed = map(ends_of, np.array(sizes).T)
+        sizes = [(len(one.holders), len(one.members), len(one.shared), len(one.part_of)) for one in layouts]
+        self.part_ends, self.member_ends, self.slot_ends, copies = map(ends_of, np.array(sizes).T)
         self.copy_ends = np.append(_joined([one.copy_ends[:-1] for one in layouts], copies), copies[-1])
         self.part_of = _joined([one.part_of for one in layouts], self.part_ends)
         self.holders = np.concatenate([one.holders for one in layouts])
-        self.shared_ends = np.append(_joined([one.shared_ends[:-1] for one in layouts], listed), listed[-1])
+        self.shared_ends = ends_of(self.holders[self.holders > 1])
         self.copies = _joined([one.copies for one in layouts], copies)
         self.slot_of = np.repeat(np.arange(len(layouts)), np.diff(self.member_ends))
         self.member_of = np.repeat(np.arange(len(self.slot_of)), np.diff(self.copy_ends))

@@ -28,14 +28,8 @@ class Solved(NamedTuple):
     proven: list[bool]
 
 
-class Node(NamedTuple):
-    """A subproblem: minus its bound, its age, the part to pin next (-1: none is left), the pins, multipliers to start from."""
-
-    key: float
-    age: int
-    part: int
-    pins: Integers
-    multipliers: Floats
+#: a subproblem: minus its bound, its age, the part to pin next (-1: none is left), the pins, multipliers to start from
+Node = tuple[float, int, int, Integers, Floats]
 
 
 class Search:
@@ -84,16 +78,16 @@ class Search:
         """Pins and multipliers of the next two subproblems of an instance; none where its search is over."""
         queue = self.queues[i]
         if self.ages[i]:
-            self.bounds[i] = max(-queue[0].key if queue else -np.inf, self.best[i])
+            self.bounds[i] = max(-queue[0][0] if queue else -np.inf, self.best[i])
         enough = self.best[i] > -np.inf if self.max_nodes is None else self.ages[i] > self.max_nodes
-        if not queue or enough or queue[0].part < 0 or self.ages[i] > (self.max_nodes or ENOUGH):
+        if not queue or enough or queue[0][2] < 0 or self.ages[i] > (self.max_nodes or ENOUGH):
             return []
-        node, found = heappop(queue), []
+        (_, _, part, before, multipliers), found = heappop(queue), []
         for sign in (1, -1):
-            pins = node.pins.copy()
-            pins[node.part] = sign
+            pins = before.copy()
+            pins[part] = sign
             # where nothing is left to agree on, multipliers only blur what pins cost that cannot be kept
-            found.append((pins, node.multipliers * (not pins[self.layouts[i].shared].all())))
+            found.append((pins, multipliers * (not pins[self.layouts[i].shared].all())))
         return found
 
     def _finish(self, rounds: Rounds, left: Integers, owners: Integers, limit: int) -> None:
@@ -112,4 +106,4 @@ class Search:
             apart = np.abs(bundle.totals[a:b] / batch.holders[a:b] - 0.5)[shared] + 9.0 * (pins[shared] != 0)
             part = int(shared[apart.argmin()]) if apart.min() < 9.0 else -1
             if rounds.low[s] >= -rounds.sizes[s]:  # else no output keeps the pins
-                heappush(self.queues[i], Node(-rounds.low[s], self.ages[i], part, pins, rounds.multipliers[first:last].copy()))
+                heappush(self.queues[i], (-rounds.low[s], self.ages[i], part, pins, rounds.multipliers[first:last].copy()))
