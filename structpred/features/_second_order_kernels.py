@@ -23,23 +23,6 @@ CODES = _codes
 
 
 @njit(cache=True, nogil=True)
-def hash_words(codes, first, n, attributes, seeds, table):
-    """table[role, word, t]: of the attribute number attributes[t, role]; zero where that is negative."""
-    for t in range(attributes.shape[0]):
-        for role in range(3):
-            attribute = attributes[t, role]
-            for p in range(n + 3):
-                x = U(0)
-                if attribute >= 0:
-                    x = U(7 + 4 * max(p - n, 0)) if p == 0 or p > n else codes[attribute, first + p - 1]
-                    x = U(U(x ^ seeds[t, role]) * U(0x9E3779B1))
-                    x = U(x ^ (x >> U(15)))
-                    x = U(x * U(0x85EBCA77))
-                    x = U(x ^ (x >> U(13)))
-                table[role, p, t] = x
-
-
-@njit(cache=True, nogil=True)
 def list_triples(sizes, words, ends, half, triples, codes, begins):
     """A row for each part behind the arcs, in their order: its words, both codes, and the first of its templates."""
     n = sizes.shape[0] - 1
@@ -75,37 +58,22 @@ def put(row, a, b, c, directions, far, begin, triples, codes, begins):
     return row + 1
 
 
-@njit(cache=True, nogil=True, borrows=True)
-def place_row(r, shift, rows, kinds, places):
-    """The places of the weights of one part."""
-    triples, codes, begins, table = rows
-    first, second, third = table[0, triples[0, r]], table[1, triples[1, r]], table[2, triples[2, r]]
-    for k in range(places.shape[0]):
-        t = begins[r] + k
-        x = U(U(first[t] + second[t]) + U(third[t] + codes[kinds[t], r])) >> shift
-        places[k] = U(U(t) << U(U(32) - shift)) + x
-
-
 @njit(cache=True, nogil=True)
 def add_scores(w, scale, shift, rows, kinds, out):
     """Add scale times what the templates give to each part; places first: many weights are then fetched at once."""
-    places = np.empty((TOGETHER, kinds.shape[0] // 2), np.uint32)
+    triples, codes, begins, table = rows
+    half = kinds.shape[0] // 2
+    places = np.empty((TOGETHER, half), np.uint32)
     for start in range(0, out.shape[0], TOGETHER):
         end = min(start + TOGETHER, out.shape[0])
         for r in range(start, end):
-            place_row(r, shift, rows, kinds, places[r - start])
+            first, second, third = table[0, triples[0, r]], table[1, triples[1, r]], table[2, triples[2, r]]
+            for k in range(half):
+                t = begins[r] + k
+                x = U(U(first[t] + second[t]) + U(third[t] + codes[kinds[t], r])) >> shift
+                places[r - start, k] = U(U(t) << U(U(32) - shift)) + x
         for r in range(start, end):
             total = 0.0
-            for t in range(places.shape[1]):
-                total += w[places[r - start, t]]
+            for k in range(half):
+                total += w[places[r - start, k]]
             out[r] += scale * total
-
-
-@njit(cache=True, nogil=True)
-def emit(parts, values, shift, rows, kinds, idx, val):
-    """Write the features of some parts, each as often as `values` says."""
-    places = np.empty(kinds.shape[0] // 2, np.uint32)
-    for q in range(parts.shape[0]):
-        place_row(parts[q], shift, rows, kinds, places)
-        idx[q * places.shape[0] : (q + 1) * places.shape[0]] = places
-        val[q * places.shape[0] : (q + 1) * places.shape[0]] = values[q]

@@ -4,7 +4,6 @@ Siblings as McDonald & Pereira (2006) have them, grandparents as Carreras (2007)
 """
 
 from collections.abc import Sequence
-from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -83,13 +82,14 @@ class SecondOrderFeatures(FeatureMap):
         data, lists, n = self.arcs.data, head_lists(self.shapes[i]), self.shapes[i][0]
         size = self.n_parts(i) - self.arcs.n_parts(i)
         check_fits(48 * size, f"sample {i}: the siblings and grandparents of a sentence of {n:,} words")
-        found = Triples(
-            np.empty((3, size), np.int64), np.empty((2, size), np.uint32), np.empty(size, np.int64),
-            np.empty((3, n + 3, len(_TEMPLATES)), np.uint32),
-        )  # fmt: skip
-        _kernels().hash_words(data.codes, int(data.offsets[i]), n, self._attributes, _SEEDS, found.table)
-        _kernels().list_triples(*lists[:3], len(_SIBLINGS), *found[:3])
-        return found
+        codes = np.full((len(data.names), n + 3), 7, np.uint32)  # the root's, and those of a start and an end
+        codes[:, 1 : n + 1], codes[:, n + 1], codes[:, n + 2] = data.codes[:, data.offsets[i] : data.offsets[i + 1]], 11, 15
+        x = (codes[self._attributes] ^ _SEEDS[:, :, None]) * np.uint32(0x9E3779B1)
+        x = (x ^ (x >> np.uint32(15))) * np.uint32(0x85EBCA77)
+        x = np.where(self._attributes[:, :, None] < 0, np.uint32(0), x ^ (x >> np.uint32(13)))
+        found = np.empty((3, size), np.int64), np.empty((2, size), np.uint32), np.empty(size, np.int64)
+        _kernels().list_triples(*lists[:3], len(_SIBLINGS), *found)
+        return Triples(*found, np.ascontiguousarray(x.transpose(1, 2, 0)))
 
     def scores(self, w: Vector, i: int) -> Floats:
         """theta of sentence i; arcs that are not candidates have the score 0 here and are forbidden by `fixed_scores`."""
@@ -119,18 +119,13 @@ class SecondOrderFeatures(FeatureMap):
         """The joint features of sparse part counts."""
         n_arcs = self.arcs.n_parts(i)
         second = parts >= n_arcs
-        size = int(second.sum()) * len(_SIBLINGS)
-        check_fits(32 * size, f"the features of {size:,} siblings and grandparents")
-        idx, val = np.empty(size, np.int64), np.empty(size)
-        _kernels().emit(parts[second] - n_arcs, counts[second], _SHIFT, tuple(self.triples(i)), _KINDS, idx, val)
-        arcs, more = self.arcs.adjoint(i, parts[~second], counts[~second]), coalesced(idx, val)
+        rows, (words, codes, begins, table) = parts[second] - n_arcs, self.triples(i)
+        t = begins[rows, None] + np.arange(len(_SIBLINGS))
+        x = codes[_KINDS[t], rows[:, None]] + sum(table[role, words[role, rows, None], t] for role in range(3))
+        idx = (t << BITS) + (x.astype(np.uint32) >> _SHIFT)
+        more = coalesced(idx.ravel(), np.repeat(counts[second], len(_SIBLINGS)))
+        arcs = self.arcs.adjoint(i, parts[~second], counts[~second])
         return SparseVector(np.append(arcs.indices, more.indices + self.arcs.dim), np.append(arcs.values, more.values))
-
-    def take(self, rows: Integers) -> "SecondOrderFeatures":
-        """The sentences with these numbers, in this order."""
-        new = copy(self)
-        new.arcs, new.shapes = self.arcs.take(rows), [self.shapes[i] for i in rows.tolist()]
-        return new
 
     def arrays(self) -> Sequence[AnyArray]:
         """Those of arcs: they hold the candidates."""

@@ -87,13 +87,12 @@ class HeadAutomaton(Oracle):
 
 
 def sizes_of(shapes: Sequence[Shape]) -> Integers:
-    """The numbers of some shapes, a row each; DataError for others than four whole numbers >= 0."""
+    """The numbers of some shapes, a row each; DataError for what is no shape."""
     try:
-        sizes = np.array(shapes, dtype=np.int64).reshape(-1, 4)
+        sizes = np.array(shapes, dtype=np.int64).reshape(len(shapes), 4)
     except (TypeError, ValueError, OverflowError):
         sizes = np.full((1, 4), -1)
-    right = len(sizes) == len(shapes) and sizes.min(initial=0) >= 0 and sizes.max(initial=0) <= LARGEST >> 10
-    if not right or (sizes[:, 0] * sizes[:, 3]).any():
+    if sizes.min(initial=0) < 0 or sizes.max(initial=0) > LARGEST >> 10 or (sizes[:, 0] * sizes[:, 3]).any():
         raise DataError(f"a shape is (heads, left, right, one_child), whole numbers, and one_child of a root, got {shapes[:1]}")
     return sizes
 

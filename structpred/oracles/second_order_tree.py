@@ -93,15 +93,8 @@ class SecondOrderTree(Composed):
         arcs = self._tree.parts(labels, (shape[0],))
         if not (found := candidates_of(shape).ravel()[arcs]).all():
             raise ValueError(f"word {int(found.argmin()) + 1}: the head {labels[found.argmin()]} is no candidate")
-        return self.parts_batch(labels, np.array([0, len(labels)]), [shape])[0]
-
-    def parts_batch(self, labels: Labels, ends: Integers, shapes: Sequence[Shape]) -> tuple[Integers, Integers]:
-        """The parts of each output."""
-        out, part_ends = np.empty(6 * (len(labels) + len(shapes)), np.int64), [0]
-        for shape, first, last in zip(shapes, ends[:-1].tolist(), ends[1:].tolist(), strict=True):
-            size = _kernels().tree_parts(labels[first:last], tuple(head_lists(shape)), out[part_ends[-1] :])
-            part_ends.append(part_ends[-1] + size)
-        return out[: part_ends[-1]], np.array(part_ends)
+        out = np.empty(6 * len(labels) + 6, np.int64)
+        return out[: _kernels().tree_parts(np.asarray(labels, np.int64), tuple(head_lists(shape)), out)]
 
     def label_grid(self, shape: Shape) -> tuple[int, int]:
         """n words, each labelled with its head, 0..n."""

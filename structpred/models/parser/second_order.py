@@ -1,7 +1,5 @@
 """What a second-order parser does: candidates as shapes, features of siblings and grandparents, and what decoding has proven."""
 
-import logging
-
 import numpy as np
 
 from structpred.core.fixed_scores import FORBIDDEN
@@ -11,34 +9,28 @@ from structpred.core.packing import parts_batch
 from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 from structpred.errors import InfeasibleError
-from structpred.features.arcs import ArcCandidates, ArcFeatures
+from structpred.features.arcs import ArcFeatures
 from structpred.features.second_order import SecondOrderFeatures
 from structpred.models.parser.arcs import TreeOracle, tree_oracle
 from structpred.oracles.second_order_tree import SecondOrderTree
 from structpred.task.inference import Inference
 
-log = logging.getLogger("structpred.models")
-
 #: heads a word that are looked at, where the setting `prune` does not say
 CANDIDATES = 10
+#: of the subgradient method, in training and before a search
+ROUNDS, SEARCHED = 40, 200
 
 
 def second_order(arcs: ArcFeatures) -> SecondOrderFeatures:
     """These arcs with siblings and grandparents over their candidates."""
-    return SecondOrderFeatures(arcs, shapes_of(arcs.data.offsets, arcs.candidates))
-
-
-def shapes_of(offsets: Integers, candidates: ArcCandidates) -> list[Shape]:
-    """The shape of each sentence; offsets: where its words begin."""
-    found = []
-    for first, last in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
-        n = last - first
-        allowed = np.full((n, n + 1), candidates.complete)
-        if not candidates.complete:
-            starts = candidates.starts[first : last + 1]
-            allowed[np.repeat(np.arange(n), np.diff(starts)), candidates.heads[starts[0] : starts[-1]]] = True
-        found.append(candidate_shape(allowed))
-    return found
+    shapes, (starts, heads) = [], (arcs.candidates.starts, arcs.candidates.heads)
+    for first, n in zip(arcs.data.offsets.tolist(), arcs.data.lengths.tolist(), strict=False):
+        allowed = np.full((n, n + 1), arcs.candidates.complete)
+        if not arcs.candidates.complete:
+            own = starts[first : first + n + 1]
+            allowed[np.repeat(np.arange(n), np.diff(own)), heads[own[0] : own[-1]]] = True
+        shapes.append(candidate_shape(allowed))
+    return SecondOrderFeatures(arcs, shapes)
 
 
 def structure(
@@ -47,8 +39,8 @@ def structure(
     """Features, oracle and shapes of trees of an order. search: whether trees of second order are proven, as in prediction."""
     if order == 1:
         return arcs, tree_oracle(projective, single_root), [(n,) for n in arcs.data.lengths.tolist()]
-    features = second_order(arcs)
-    return features, SecondOrderTree(projective, single_root, max_nodes=1000 if search else None), features.shapes
+    features, (rounds, max_nodes) = second_order(arcs), (SEARCHED, 1000) if search else (ROUNDS, None)
+    return features, SecondOrderTree(projective, single_root, rounds=rounds, max_nodes=max_nodes), features.shapes
 
 
 def proven_trees(inference: Inference, w: Vector) -> tuple[Integers, int]:

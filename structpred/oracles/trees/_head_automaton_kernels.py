@@ -62,33 +62,27 @@ def follow_side(scores, side, g, table, labels):
 
 
 @njit(cache=True, nogil=True, borrows=True)
-def best_child(scores, size, labels):
-    """The best single modifier of a root; returns its score."""
-    best = -np.inf
-    for right in range(2):
-        d, arcs, siblings, _ = side_of(size, right)
-        other, _, empty, _ = side_of(size, 1 - right)
-        for j in range(1, d + 1):
-            value = scores[arcs + j - 1] + scores[siblings + j * (j - 1) // 2] + scores[siblings + (d + 1) * d // 2 + j]
-            value += scores[empty + (other + 1) * other // 2]
-            if value > best:
-                best = value
-                labels[:] = 0
-                labels[arcs + j] = 1
-    return best
-
-
-@njit(cache=True, nogil=True, borrows=True)
 def best_modifiers(scores, size, tables, labels):
     """Write labels, the head and whether each modifier is on; returns their score. tables: (2, left or right + 2, heads)."""
     n_heads, left, right, one_child = size
     labels[:] = 0
-    if one_child and left + right > 0:
-        return best_child(scores, size, labels)
     sides = side_of(size, 0), side_of(size, 1)
+    best = -np.inf
+    if one_child and left + right > 0:
+        child = 0
+        for k in range(2):
+            d, arcs, siblings, _ = sides[k]
+            other, _, empty, _ = sides[1 - k]
+            for j in range(1, d + 1):
+                value = scores[arcs + j - 1] + scores[siblings + j * (j - 1) // 2] + scores[siblings + (d + 1) * d // 2 + j]
+                value += scores[empty + (other + 1) * other // 2]
+                if value > best:
+                    best = value
+                    child = arcs + j
+        labels[child] = 1
+        return best
     fill_side(scores, n_heads, sides[0], tables[0])
     fill_side(scores, n_heads, sides[1], tables[1])
-    best = -np.inf
     for g in range(max(n_heads, 1)):
         value = tables[0, left + 1, g] + tables[1, right + 1, g] + (scores[left + right + g] if n_heads > 0 else 0.0)
         if value > best:
@@ -110,16 +104,17 @@ def modifier_parts(labels, size, out, k):
         d, arcs, siblings, grand = side_of(size, which)
         last = 0
         for j in range(1, d + 2):
-            if j > d or labels[arcs + j]:
-                out[k] = siblings + j * (j - 1) // 2 + last
+            if j <= d and not labels[arcs + j]:
+                continue
+            out[k] = siblings + j * (j - 1) // 2 + last
+            k += 1
+            last = j
+            if j <= d:
+                out[k] = arcs + j - 1
                 k += 1
-                last = j
-                if j <= d:
-                    out[k] = arcs + j - 1
-                    k += 1
-                    if n_heads > 0:
-                        out[k] = grand + (j - 1) * n_heads + labels[0]
-                        k += 1
+            if j <= d and n_heads > 0:
+                out[k] = grand + (j - 1) * n_heads + labels[0]
+                k += 1
     return k
 
 

@@ -82,11 +82,10 @@ def rounds_of_tree(theta, lists, projective, single_root, most, tolerance, score
 
     A step is 2 (D - primal) / |v - mean|^2 of the first round, divided by one more than how often D rose (Koo et al. 2010).
     """
-    sizes = lists[0]
     n = best.shape[0]
     on, changed, heads = np.zeros(scores.shape[0], np.int8), np.ones(n + 1, np.uint8), np.empty(n, np.int64)
     labels, values, parts = np.empty(2 * n + 1, np.int64), np.empty(n + 1), np.empty(6 * n + 6, np.int64)
-    tables = np.empty((2, n + 2, max(sizes[:, 0].max(), 1)))
+    tables = np.empty((2, n + 2, max(lists[0][:, 0].max(), 1)))
     value, bound, last, first_step, rises, square = -np.inf, np.inf, np.inf, 0.0, 0, np.inf
     for k in range(most):
         if projective:
@@ -104,12 +103,11 @@ def rounds_of_tree(theta, lists, projective, single_root, most, tolerance, score
         for m in range(n):
             dual += tree[m * (n + 1) + heads[m]]
         bound = min(bound, dual)
-        square = step_by(0.0, heads, lists, on, scores, tree, changed)
-        if square == 0.0 or bound - value <= tolerance:
-            break
         rises += dual > last
         last = dual
-        if k == 0:
-            first_step = 2.0 * (dual - value) / square
-        step_by(first_step / (1.0 + rises), heads, lists, on, scores, tree, changed)
+        if k == 0:  # to see how far apart they are
+            first_step = 2.0 * (dual - value) / max(step_by(0.0, heads, lists, on, scores, tree, changed), 1.0 / 3.0)
+        square = step_by(first_step / (1.0 + rises), heads, lists, on, scores, tree, changed)
+        if square == 0.0 or bound - value <= tolerance:
+            break
     return max(value, bound), square == 0.0 or bound - value <= tolerance
