@@ -51,6 +51,8 @@ def candidates_of(shape: Shape) -> Flags:
     """The table that `candidate_shape` was made of. Raises DataError for what is no such shape."""
     try:
         n, packed = shape
+        if n < 1 or len(packed) != (n * (n + 1) + 7) // 8:
+            raise ValueError
         return np.unpackbits(np.frombuffer(packed, np.uint8), count=n * (n + 1)).reshape(n, n + 1).astype(np.bool_)
     except (TypeError, ValueError):
         raise DataError(f"a shape of trees over candidates is made by candidate_shape, got {str(shape)[:80]}") from None

@@ -83,18 +83,21 @@ class HeadAutomaton(Oracle):
     @staticmethod
     def example_shapes() -> list[Shape]:
         """Up to 96 outputs."""
-        return [(1, 0, 0, 0), (2, 1, 1, 0), (0, 0, 3, 1), (0, 0, 3, 0), (3, 2, 3, 0), (0, 2, 1, 1)]
+        return [(2, 1, 1, 0), (1, 0, 0, 0), (0, 0, 3, 1), (0, 0, 3, 0), (3, 2, 3, 0), (0, 2, 1, 1)]
 
 
 def sizes_of(shapes: Sequence[Shape]) -> Integers:
     """The numbers of some shapes, a row each; DataError for what is no shape."""
     try:
-        sizes = np.array(shapes, dtype=np.int64).reshape(len(shapes), 4)
+        sizes = np.array(shapes).reshape(len(shapes), 4)
+        fit = (sizes >= 0) & (sizes <= LARGEST >> 10) & (sizes == sizes.astype(np.int64))
     except (TypeError, ValueError, OverflowError):
-        sizes = np.full((1, 4), -1)
-    if sizes.min(initial=0) < 0 or sizes.max(initial=0) > LARGEST >> 10 or (sizes[:, 0] * sizes[:, 3]).any():
-        raise DataError(f"a shape is (heads, left, right, one_child), whole numbers, and one_child of a root, got {shapes[:1]}")
-    return sizes
+        sizes, fit = np.full((1, 4), -1), np.zeros((1, 4), np.bool_)
+    wrong = ~fit.all(axis=1) | (sizes[:, 0] * sizes[:, 3] > 0)
+    if wrong.any():
+        form = "a shape is (heads, left, right, one_child), whole numbers, one_child of a root alone"
+        raise DataError(f"sample {wrong.argmax()}: {form}, got {shapes[wrong.argmax()]}")
+    return sizes.astype(np.int64)
 
 
 def _n_parts(sizes: Integers) -> Integers:

@@ -10,8 +10,9 @@ import numpy as np
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.head_lists import candidate_shape, candidates_of, head_lists
 from structpred.core.oracle import Labels, Scores, Shape
-from structpred.core.scores import checked_batch
+from structpred.core.scores import checked_batch, checked_scores
 from structpred.core.types import Integers
+from structpred.errors import DataError
 from structpred.oracles.arborescence import ArborescenceOracle
 from structpred.oracles.composed import Composed
 from structpred.oracles.composition.layout import Member
@@ -65,9 +66,23 @@ class SecondOrderTree(Composed):
         """Arcs, siblings and grandparents."""
         return int(head_lists(shape).parts[-1]) + 1
 
+    def argmax(self, scores: Scores, shape: Shape) -> Labels:
+        """The best tree; the best that was found, where there is no search."""
+        return super().argmax(checked_scores(scores, self.n_parts(shape), shape), shape)
+
+    def argmax_bound(self, scores: Scores, shape: Shape) -> tuple[Labels, float]:
+        """The best tree that was found, and a bound on all."""
+        return super().argmax_bound(checked_scores(scores, self.n_parts(shape), shape), shape)
+
     def _solved(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> Solved:
         """By compiled rounds; what these do not prove, by the search. Arcs that are no candidates are forbidden."""
-        given, offsets = checked_batch(scores, offsets, [self.n_parts(shape) for shape in shapes])
+        sizes = []
+        for i, shape in enumerate(shapes):
+            try:
+                sizes.append(self.n_parts(shape))
+            except DataError as error:
+                raise DataError(f"sample {i}: {error}") from None
+        given, offsets = checked_batch(scores, offsets, sizes)
         longest, flat = max((shape[0] for shape in shapes), default=0), given.copy()
         rooms = projective_scratch(longest if self.projective else 0), tree_room(0 if self.projective else longest)
         found = Solved([np.empty(shape[0], np.int64) for shape in shapes], np.empty(len(shapes)), [False] * len(shapes))
@@ -94,7 +109,7 @@ class SecondOrderTree(Composed):
         if not (found := candidates_of(shape).ravel()[arcs]).all():
             raise ValueError(f"word {int(found.argmin()) + 1}: the head {labels[found.argmin()]} is no candidate")
         out = np.empty(6 * len(labels) + 6, np.int64)
-        return out[: _kernels().tree_parts(np.asarray(labels, np.int64), tuple(head_lists(shape)), out)]
+        return np.sort(out[: _kernels().tree_parts(np.asarray(labels, np.int64), tuple(head_lists(shape)), out)])
 
     def label_grid(self, shape: Shape) -> tuple[int, int]:
         """n words, each labelled with its head, 0..n."""
