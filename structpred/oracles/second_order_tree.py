@@ -124,4 +124,4 @@ class SecondOrderTree(Composed):
     def example_shapes() -> list[Shape]:
         """All arcs, and some."""
         some = np.eye(4, 5, dtype=np.bool_) | (np.arange(20).reshape(4, 5) % 3 > 0)
-        return [candidate_shape(table) for table in (np.ones((1, 2)), np.ones((3, 4)), some)]
+        return [candidate_shape(table) for table in (np.ones((2, 3)), np.ones((3, 4)), some)]
