@@ -105,14 +105,14 @@ class Composed(Oracle):
 
     def argmax_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Labels, Integers]:
         """The best output of each instance, in lockstep."""
-        found = self._solved(scores, offsets, shapes)
-        if self.max_nodes is not None and not all(found.proven):
-            i = found.proven.index(False)
+        found, bounds, proven = self._solved(scores, offsets, shapes)
+        if self.max_nodes is not None and not all(proven):
+            i = proven.index(False)
             raise ConvergenceError(
-                f"sample {i}: not finished after {self.max_nodes:,} subproblems, the bound is {found.bounds[i]:.9g}; raise "
+                f"sample {i}: not finished after {self.max_nodes:,} subproblems, the bound is {bounds[i]:.9g}; raise "
                 "max_nodes, compose fewer and larger members, or ask argmax_bound"
             )
-        return packed(found.labels)
+        return packed(found)
 
     def argmax_bound(self, scores: Scores, shape: Shape) -> tuple[Labels, float]:
         """The best output found, and a bound on all."""
@@ -121,8 +121,8 @@ class Composed(Oracle):
 
     def argmax_bound_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Labels, Integers, Floats]:
         """`argmax_bound` of each instance, in lockstep."""
-        found = self._solved(scores, offsets, shapes)
-        return *packed(found.labels), found.bounds
+        found, bounds, _ = self._solved(scores, offsets, shapes)
+        return *packed(found), bounds
 
     project = nearest_mixture
 

@@ -79,7 +79,7 @@ class ProjectedAscent(Trainer):
         mu = state.mu[state.offsets[item] : state.offsets[item + 1]]
         scores = task.scores(state.w, item) + surrogate.loss_weight * task.costs(item)[1]
         point = mu + scores / state.curvature[item]
-        project = getattr(task.oracle, "project", partial(nearest_mixture, task.oracle))
+        project = getattr(task.oracle, "project", None) or partial(nearest_mixture, task.oracle)
         try:
             direction = project(point, task.shapes[item]) - mu
         except Exception as error:

@@ -183,6 +183,18 @@ def test_forbidden_parts() -> None:
         assert oracle.argmax(scores, shape).tolist() == listed.argmax(scores, shape).tolist()
 
 
+def test_parts_that_count_often() -> None:
+    """Transitions are counted, so that outputs may score less than minus the sum of |theta|: none is taken for impossible."""
+    oracle, shape, rng = BudgetChain(), (6, 2, (3, 3)), np.random.default_rng(0)
+    listed = EnumeratedOracle.of(oracle)
+    for k in range(10):
+        scores = rng.normal(size=oracle.n_parts(shape))
+        scores[12:] -= 10.0
+        if k > 4:
+            scores[k] = -1e30
+        assert oracle.argmax(scores, shape).tolist() == listed.argmax(scores, shape).tolist()
+
+
 def test_says_what_is_wrong() -> None:
     """Members that exclude every output; too few subproblems; a part that nobody holds; parts that do not fit a member."""
     oracle = BudgetChain()

@@ -62,15 +62,16 @@ class Bundle:
         self._offer(left)
         return left[rounds.unsolved(left)]
 
+    @property
+    def kept(self) -> tuple[AnyArray, ...]:
+        """The lists of answers, as kernels take them."""
+        return self.heads, self.starts, self.entries, self.following, self.weights
+
     def _mix(self, active: Integers) -> None:
         """Solve the quadratic program, and propose multipliers."""
-        rounds, batch, kept = (
-            self.rounds,
-            self.rounds.batch,
-            (self.heads, self.starts, self.entries, self.following, self.weights),
-        )
+        rounds, batch = self.rounds, self.rounds.batch
         _kernels().mix(
-            active, batch.member_ends, SHARE, kept, batch.part_of, batch.holders, rounds.pinned, self.center, self.tightness,
+            active, batch.member_ends, SHARE, self.kept, batch.part_of, batch.holders, rounds.pinned, self.center, self.tightness,
             self.level + self.pinned, self.point, self.totals, self.model, self.gap, self.room,
         )  # fmt: skip
         self.model[active] -= self.pinned[active]
@@ -85,20 +86,10 @@ class Bundle:
             self.starts, self.following, self.owners, self.weights, self.codes = (
                 _longer(array, n + len(members)) for array in (self.starts, self.following, self.owners, self.weights, self.codes)
             )
-        kept = self.heads, self.starts, self.entries, self.following, self.weights
         self.n_kept = _kernels().insert(
-            members,
-            batch.copy_ends,
-            batch.part_of,
-            rounds.counts,
-            self.keys,
-            self.codes,
-            self.owners,
-            kept,
-            n,
-            self.point,
+            members, batch.copy_ends, batch.part_of, rounds.counts, self.keys, self.codes, self.owners, self.kept, n, self.point,
             self.totals,
-        )
+        )  # fmt: skip
         for v, m in enumerate(self.owners[n : self.n_kept].tolist(), n):
             if rounds.kept[m]:
                 self.labels[v] = rounds.answers[m]

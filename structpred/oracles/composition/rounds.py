@@ -127,11 +127,10 @@ class Rounds:
         """Keep outputs that are made of answers that differ, where these are better."""
         found = [(s, y) for s in rows.tolist() if (y := self._output_of(s)) is not None]
         which, parts, ends = self.whole.outputs([y for _, y in found], [self.shapes[s] for s, _ in found])
-        for k, a, b in zip(which, ends[:-1].tolist(), ends[1:].tolist(), strict=True):
-            s, labels = found[k]
-            own = self.theta[self.batch.part_ends[s] : self.batch.part_ends[s + 1]]
-            if (score := float(own[parts[a:b]].sum())) > self.best[s]:
-                self.best[s], self.labels[s] = score, labels
+        at, places = np.array([found[k][0] for k in which], dtype=np.int64), np.repeat(np.arange(len(which)), np.diff(ends))
+        scores = np.bincount(places, self.theta[self.batch.part_ends[at][places] + parts], len(which))
+        for k in np.flatnonzero(scores > self.best[at]).tolist():
+            self.best[at[k]], self.labels[at[k]] = scores[k], found[which[k]][1]
 
     def propose(self, active: Integers, steps: Floats, point: Floats, center: Floats) -> None:
         """New multipliers for the next round."""

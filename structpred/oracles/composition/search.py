@@ -9,10 +9,10 @@ import numpy as np
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Shape
 from structpred.core.types import Floats, Integers
-from structpred.errors import InfeasibleError
+from structpred.errors import ConvergenceError, InfeasibleError
 from structpred.oracles.composition.bundle import Bundle
 from structpred.oracles.composition.layout import Batch, Layout
-from structpred.oracles.composition.rounds import FORCE, Rounds
+from structpred.oracles.composition.rounds import Rounds
 
 #: rounds of each of the first two stages, and of the second where parts are pinned
 ROUNDS, PINNED = 60, 20
@@ -35,8 +35,8 @@ Node = tuple[float, int, int, Integers, Floats]
 class Search:
     """Subproblems of a batch, instance by instance; all instances are branched in lockstep.
 
-    Forbidden parts score -4 (1 + sum |theta|), so that shares of their scores keep their digits. max_nodes: the most subproblems
-    of an instance; None: none are solved once there is an output.
+    Forbidden parts score so little that no output makes up for it, and no less, so that shares of their scores keep their digits.
+    max_nodes: the most subproblems of an instance; None: none are solved once there is an output.
     """
 
     def __init__(
@@ -44,21 +44,25 @@ class Search:
     ) -> None:
         self.whole, self.shapes, self.layouts, self.max_nodes = whole, shapes, layouts, max_nodes
         self.batch, n = Batch(layouts), len(layouts)
-        owners, allowed = np.repeat(np.arange(n), np.diff(self.batch.part_ends)), scores > 0.5 * FORBIDDEN
-        sizes = 1.0 + np.bincount(owners, np.abs(scores) * allowed, n)
-        self.theta = np.where(allowed, scores, -FORCE * sizes[owners])
-        self.sizes = 1.0 + np.bincount(owners, np.abs(self.theta), n)
         self.best, self.labels, self.bounds = np.full(n, -np.inf), [np.empty(0, np.int64)] * n, np.zeros(n)
+        owners, forbidden = np.repeat(np.arange(n), np.diff(self.batch.part_ends)), scores <= 0.5 * FORBIDDEN
+        self.theta, self.sizes, self.least = np.where(forbidden, 0.0, scores), np.ones(n), np.zeros(n)
+        if len(some := np.unique(owners[forbidden])):
+            self._reach(some)
+            self.theta -= np.where(forbidden, self.sizes[owners], 0.0)
+        self.sizes[:] = 1.0 + np.bincount(owners, np.abs(self.theta), n)
         self.queues: list[list[Node]] = [[] for _ in layouts]
         self.ages = [0] * n
 
     def go(self) -> Solved:
-        """All stages. Raises InfeasibleError where the members exclude every output."""
+        """All stages. Raises InfeasibleError where the members exclude every output, ConvergenceError where none was found."""
         cheap, n = np.array([not one.expensive for one in self.layouts]), len(self.layouts)
         root = self._rounds(np.arange(n), np.zeros(len(self.theta), np.int64), np.zeros(len(self.batch.part_of)), self.batch)
         left = root.descend(np.flatnonzero(cheap), ROUNDS if cheap.any() else 0)
         self._finish(root, np.union1d(left, np.flatnonzero(~cheap)), np.arange(n), ROUNDS)
         self.bounds[:] = np.maximum(root.low, self.best)
+        if len(some := np.flatnonzero(self.ages)):
+            self._reach(some)
         while work := [(i, *one) for i in range(n) for one in self._branches(i)]:
             owners, pins, multipliers = zip(*work, strict=True)
             at = np.array(owners)
@@ -66,13 +70,25 @@ class Search:
             self._finish(rounds, np.arange(len(at)), at, PINNED)
         if np.isinf(self.best).any():
             i = int(np.isinf(self.best).argmax())
-            raise InfeasibleError(f"sample {i}: no output was found on which the members of {type(self.whole).__name__} agree")
+            error = ConvergenceError if self.queues[i] else InfeasibleError
+            raise error(f"sample {i}: no output was found on which the members of {type(self.whole).__name__} agree")
         return Solved(self.labels, self.bounds, (self.bounds - self.best <= root.tolerance).tolist())
 
-    def _rounds(self, owners: Integers, pins: Integers, multipliers: Floats, batch: Batch) -> Rounds:
+    def _rounds(self, owners: Integers, pins: Integers, multipliers: Floats, batch: Batch, sign: float = 1.0) -> Rounds:
         ends, shapes = self.batch.part_ends, [self.shapes[i] for i in owners.tolist()]
-        theta = np.concatenate([self.theta[ends[i] : ends[i + 1]] for i in owners.tolist()])
+        theta = sign * np.concatenate([self.theta[ends[i] : ends[i + 1]] for i in owners.tolist()])
         return Rounds(self.whole, shapes, batch, theta, self.sizes[owners], pins, multipliers, self.best[owners])
+
+    def _reach(self, rows: Integers) -> None:
+        """Write what no output scores less than, and as sizes more than two outputs can differ by."""
+        batch, found = Batch([self.layouts[i] for i in rows.tolist()]), []
+        for sign in (1.0, -1.0):
+            size = int(batch.part_ends[-1])
+            rounds = self._rounds(rows, np.zeros(size, np.int64), np.zeros(len(batch.part_of)), batch, sign)
+            rounds.ask()
+            found.append(np.add.reduceat(rounds.values, batch.member_ends[:-1]))
+        self.sizes[rows] = 1.0 + found[0] + found[1]
+        self.least[rows] = -found[1] - self.sizes[rows]  # room for rounding; a pin that cannot be kept costs more
 
     def _branches(self, i: int) -> list[tuple[Integers, Floats]]:
         """Pins and multipliers of the next two subproblems of an instance; none where its search is over."""
@@ -102,8 +118,8 @@ class Search:
             shared = self.layouts[i].shared
             a, b = batch.part_ends[[s, s + 1]].tolist()
             first, last = batch.copy_ends[batch.member_ends[[s, s + 1]]].tolist()
-            pins = rounds.pins[a:b]
+            pins = rounds.pins[a:b].copy()
             apart = np.abs(bundle.totals[a:b] / batch.holders[a:b] - 0.5)[shared] + 9.0 * (pins[shared] != 0)
             part = int(shared[apart.argmin()]) if apart.min() < 9.0 else -1
-            if rounds.low[s] >= -rounds.sizes[s]:  # else no output keeps the pins
+            if rounds.low[s] >= self.least[i] or rounds.batch is self.batch:  # else no output keeps the pins
                 heappush(self.queues[i], (-rounds.low[s], self.ages[i], part, pins, rounds.multipliers[first:last].copy()))
