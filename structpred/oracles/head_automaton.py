@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
-from structpred.core.scores import LARGEST, check_listed, checked_batch, shaped_batch
+from structpred.core.scores import LARGEST, check_listed, checked_batch
 from structpred.core.types import Integers
 from structpred.errors import DataError
 from structpred.runtime.lazy_names import later
@@ -46,12 +46,12 @@ class HeadAutomaton(Oracle):
     def argmax_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Labels, Integers]:
         """The best output of each instance, in one compiled call."""
         sizes = sizes_of(shapes)
-        scores, offsets = shaped_batch(scores, offsets, _n_parts(sizes))
+        scores, offsets = checked_batch(scores, offsets, _n_parts(sizes))
         ends = ends_of(1 + sizes[:, 1] + sizes[:, 2])
         labels = np.empty(int(ends[-1]), np.int64)
         heads, *sides = sizes[:, :3].max(axis=0, initial=1).tolist()
-        if not _kernels().best_of_all(scores, offsets, sizes, np.empty((2, max(sides) + 2, heads)), ends, labels):
-            checked_batch(scores, offsets, _n_parts(sizes))  # says which one is not finite
+        tables = np.empty((2, max(sides) + 2, heads))
+        _kernels().best_of_all(scores, offsets, sizes, tables, ends, labels)
         return labels, ends
 
     def parts(self, labels: Labels, shape: Shape) -> Integers:

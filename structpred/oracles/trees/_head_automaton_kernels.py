@@ -12,7 +12,6 @@ size: (heads, left, right, one_child). A side comes as (d, and where its arcs, s
 import numpy as np
 
 from structpred.oracles.trees._projective_kernels import hand_on
-from structpred.oracles.trees._tree_kernels import all_finite
 from structpred.runtime.jit import njit
 
 
@@ -120,12 +119,9 @@ def modifier_parts(labels, size, out, k):
 
 @njit(cache=True, nogil=True)
 def best_of_all(scores, offsets, sizes, tables, ends, labels):
-    """best_modifiers of each of many words. False where a score is not finite."""
-    if not all_finite(scores):
-        return False
+    """best_modifiers of each of many words."""
     for i in range(sizes.shape[0]):
         best_modifiers(scores[offsets[i] : offsets[i + 1]], sizes[i], tables, labels[ends[i] : ends[i + 1]])
-    return True
 
 
 @njit(cache=True, nogil=True)
