@@ -22,7 +22,6 @@ from scipy import sparse
 from structpred.evaluation import evaluate_sequences
 from structpred.io import Sentence, TemplateFeaturizer, Tree, Treebank, load_templates, read_columns, read_treebank
 from structpred.models import ChainLabeler, DependencyParser, LinearClassifier
-from structpred.models.parser.arcs import tree_inference
 from structpred.report import draw_spans, draw_tree
 from structpred.text.markup import Html
 
@@ -78,9 +77,9 @@ def tagger(treebank: Treebank, column: str) -> ChainLabeler:
 
 def heads_alone(parser: DependencyParser, sentences: list[Sentence]) -> list[Heads]:
     """For each word of each sentence the head with the best score, whatever the other words have."""
-    _, features, oracle = parser._ready(sentences, None, None, None, None)
+    _, inference = parser._ready(sentences, None, None, None, None)
     found = []
-    for theta in tree_inference(features, oracle).part_scores(parser.coef_):
+    for theta in inference.part_scores(parser.coef_):
         n = int(np.sqrt(len(theta)))
         table = np.array(theta[: n * (n + 1)], dtype=float).reshape(n, n + 1)
         table[np.arange(n), np.arange(1, n + 1)] = -np.inf

@@ -67,6 +67,7 @@ SETTINGS: dict[str, Spec] = {
     ),
     "n_jobs": maybe(AnyOf((Whole(1, MOST_JOBS), Whole(-1, -1)))),
     **dict.fromkeys(("prune", "max_length"), maybe(Whole(1))),
+    "order": maybe(Whole(1, 2)),
     "check_components": Flag(),
 }  # fmt: skip
 

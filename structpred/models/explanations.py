@@ -117,8 +117,8 @@ def group_lines(heading: str, groups: Sequence[WeightGroup]) -> list[str]:
 class Contribution:
     """One addend of a score: value * weight.
 
-    kind: what is scored. Of chains "emission", "start", "transition" or "stop"; of parsers "arc", and for relations "relation"
-    and the last three of chains; of label sets and graphs "node" or "edge"; else "part".
+    kind: what is scored. Of chains "emission", "start", "transition" or "stop"; of parsers "arc" ("sibling", "grandparent"), and
+    for relations "relation" and the last three of chains; of label sets and graphs "node" or "edge"; else "part".
     position: where. Of chains the token, from 0, of a transition the one after; of parsers the word, from 1; of label sets the
     label, of graphs the node (of an edge the second), else the part, all from 0.
     label: what is decided there: a label, an arc as "head -> word".

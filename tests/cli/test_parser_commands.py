@@ -46,6 +46,21 @@ def test_train_says_what_it_does_and_leaves_one_file(shell: Shell, treebanks: Pa
     assert DependencyParser.load(tmp_path / "m.spz").reader_ == {"format": "conllu", "template": None}
 
 
+def test_second_order(here: Here, treebanks: Path, tmp_path: Path) -> None:
+    """--order 2 is in the file, in what training says of candidates, and in `inspect`; prediction says what is proven."""
+    train, dev = str(treebanks / "train.conllu"), str(treebanks / "dev.conllu")
+    command = ("train", "parser", train, "-o", "m.spz", "--order", "2", "--prune", "3", "--max-iter", "1", "--max-bits", "10")
+    code, _, err = here(*command, cwd=tmp_path)
+    assert code == 0, err
+    assert "pruning: 3 heads per word hold" in err
+    assert DependencyParser.load(tmp_path / "m.spz").order == 2
+    assert "siblings and grandparents" in here("inspect", "m.spz", cwd=tmp_path)[1]
+    code, out, err = here("predict", "m.spz", dev, cwd=tmp_path)
+    assert code == 0, err
+    assert out.count("\n\n") == len(read_treebank(dev))
+    assert "trees are proven best among the candidate arcs" in err
+
+
 def test_quiet_says_nothing(here: Here, treebanks: Path, tmp_path: Path) -> None:
     """With --quiet a run without trouble writes nothing to stdout or stderr."""
     train = str(treebanks / "train.conllu")
@@ -276,7 +291,7 @@ def test_defaults_are_the_estimators() -> None:
     given = train_command(Dependencies()).make_context("parser", ["-", "-o", "m.spz"]).params
     defaults = DependencyParser().get_params()
     compared = set(given) & set(defaults) - {"checkpoint"}
-    assert len(compared) == 18
+    assert len(compared) == 19
     assert {name: given[name] for name in compared} == {name: defaults[name] for name in compared}
     assert not any(given[name] for name in ("multi_root", "unlabelled", "conjunctions"))
 

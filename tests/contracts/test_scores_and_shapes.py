@@ -14,11 +14,13 @@ from structpred.errors import DataError
 from structpred.oracles.convex import ConvexOracle
 from structpred.oracles.cp_sat_tours import CpSatBoundTravellingSalesman, CpSatTravellingSalesman
 from structpred.oracles.enumerated import EnumeratedOracle
+from structpred.oracles.head_automaton import HeadAutomaton
 from structpred.oracles.knapsack import KnapsackOracle
 from structpred.oracles.label_paths import LabelPaths
 from structpred.oracles.leaf_sets import LeafSets
 from structpred.oracles.multiclass import MulticlassOracle
 from structpred.oracles.portfolio import PortfolioOracle
+from structpred.oracles.second_order_tree import SecondOrderTree
 from structpred.oracles.shortest_path import ShortestPathOracle
 from structpred.oracles.travelling_salesman import TravellingSalesmanOracle
 
@@ -62,6 +64,8 @@ FORESTS = (LabelPaths, LeafSets)
 #: what is said of such shapes where they are no numbers of positions
 REFUSED = {
     KnapsackOracle: "capacities do not fit",
+    HeadAutomaton: "a shape is",
+    SecondOrderTree: "candidate_shape",
     ShortestPathOracle: "would need",
     **dict.fromkeys((TravellingSalesmanOracle, CpSatTravellingSalesman, CpSatBoundTravellingSalesman), "3 to 500 nodes"),
 }

@@ -92,6 +92,16 @@ def test_a_pruned_parser_is_that_of_one_machine(here: Any, path: Path, tmp_path:
 
 
 @pytest.mark.slow
+def test_a_second_order_parser_on_shards(here: Any, path: Path) -> None:
+    """n-slack over two shards gives the bits of `fit`: of what prunes and of trees with siblings and grandparents."""
+    treebank, settings = read_treebank(path), {"trainer": "n_slack", "order": 2, "labelled": False, "tol": 0.0, "max_iter": 2}
+    alone, spread = parser(**settings).fit(treebank), parser(**settings)
+    fit(spread, Shards.of_file(path, 2, format="conllu"), client=here)
+    assert spread.coef_.tobytes() == alone.coef_.tobytes()
+    assert spread.pruner_.coef_.tobytes() == alone.pruner_.coef_.tobytes()
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", [1, 2])
 def test_a_pruned_parser_resumes_in_either_stage(here: Any, path: Path, tmp_path: Path, stage: int) -> None:
     """What prunes is learnt again, to the same bits, and does not touch what the other stages have stored."""

@@ -210,9 +210,10 @@ def facts(parser: DependencyParser, header: dict[str, Any]) -> Pairs:
     roots = "one root" if parser.single_root else "any number of roots"
     pruning = "none"
     if parser.kept_ is not None:
-        pruning = f"{parser.prune} heads per word, which held {100 * parser.kept_:.2f} % of the true arcs"
+        pruning = f"{parser._n_candidates} heads per word, which held {100 * parser.kept_:.2f} % of the true arcs"
     own = [
         ("trees", f"{'projective only' if parser.projective_ else 'crossing arcs included'}, {roots}{left}"),
+        *([("order", "2: arcs, siblings and grandparents")] if parser.order == 2 else []),
         ("pruning", pruning),
         ("templates", f"{len(parser.templates_)}, attributes {', '.join(parser.featurizer_.present)}"),
     ]
@@ -224,7 +225,7 @@ def facts(parser: DependencyParser, header: dict[str, Any]) -> Pairs:
             ("certificate of relations", str(labeler.certificate_)),
             ("training of relations", training_text(run, labeler.history_)),
         ]
-    return described(header, own, hidden=("single_root", "prune", "labelled"), last=last)
+    return described(header, own, hidden=("single_root", "order", "prune", "labelled"), last=last)
 
 
 def learnt(parser: DependencyParser, asked: Asked) -> Learnt:

@@ -33,7 +33,7 @@ class Run(Training[Options]):
     score = "UAS"
     #: what is trained, and the settings that options have under the same names
     made: ClassVar[type[DependencyParser]] = DependencyParser
-    alike: ClassVar[tuple[str, ...]] = ("projective", "max_bits", "prune", "label_C", "n_jobs")
+    alike: ClassVar[tuple[str, ...]] = ("projective", "order", "max_bits", "prune", "label_C", "n_jobs")
 
     @property
     def attributes(self) -> tuple[str, ...] | None:
@@ -118,7 +118,7 @@ class Run(Training[Options]):
         left = f"; {model.left_out_}{all_of} sentences cross and were left out of training" if model.left_out_ else ""
         log.info("trees: %s, %s%s", kind, "one root" if model.single_root else "any number of roots", left)
         if model.kept_ is not None:
-            log.info("pruning: %s heads per word hold %.2f %% of the true arcs", options.prune, 100 * model.kept_)
+            log.info("pruning: %s heads per word hold %.2f %% of the true arcs", model._n_candidates, 100 * model.kept_)
         if unused := len(model.templates or ()) - len(model.templates_) if model.templates is not None else 0:
             name, present = source_name(options.data), ", ".join(model.featurizer_.present)
             log.warning("%d of the templates were left out: the words of %s have only %s", unused, name, present)

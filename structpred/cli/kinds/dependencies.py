@@ -50,9 +50,13 @@ class Options(TrainingOptions):
     multi_root: bool = option(
         "--multi-root", is_flag=True, help="Any number of words may depend on the root; without this exactly one does."
     )
+    order: int = option(
+        "--order", type=click.IntRange(1, 2), default=1, show_default=True, metavar="N",
+        help="2: trees are scored by siblings and grandparents, too: better, and some ten times slower.",
+    )  # fmt: skip
     prune: int | None = option(
         "--prune", type=click.IntRange(1), metavar="K",
-        help="Keep the K heads of each word that a cheap first model scores highest.",
+        help="Keep the K heads of each word that a first model scores highest. Default: all; 10 with --order 2.",
     )  # fmt: skip
     unlabelled: bool = option("--unlabelled", is_flag=True, help="Heads only, no relations.")
     max_bits: int = option(

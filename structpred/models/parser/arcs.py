@@ -18,7 +18,7 @@ from structpred.models.partial import Ruled
 from structpred.oracles.arborescence import ArborescenceOracle
 from structpred.oracles.projective import ProjectiveOracle
 from structpred.runtime.memory import check_fits
-from structpred.task.inference import Inference, part_scores
+from structpred.task.inference import part_scores
 
 TreeOracle = ArborescenceOracle | ProjectiveOracle
 
@@ -40,11 +40,6 @@ def crossing_arcs(heads: npt.NDArray[np.int64], offsets: npt.NDArray[np.int64]) 
     crossing = np.zeros(len(heads), np.uint8)
     mark_crossing(heads, offsets, crossing)
     return crossing
-
-
-def tree_inference(features: ArcFeatures, oracle: TreeOracle, n_jobs: int = 1) -> Inference:
-    """Inference over sentences; InfeasibleError names the one that has no tree."""
-    return Inference(features, oracle, [(n,) for n in features.data.lengths.tolist()], n_jobs=n_jobs)
 
 
 def fixed_arcs(

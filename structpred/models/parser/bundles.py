@@ -81,14 +81,16 @@ def template_header(parser: Any) -> dict[str, Any]:
 def drop_templates(parser: Any, names: Collection[str]) -> None:
     """Take the templates of these groups, whose weights are zero, out of a parser; ParameterError where none would be left.
 
-    The tags between the ends are no template: their weights stay, as zeros. Those of pruning and of relations stay, too.
+    The tags between the ends, siblings and grandparents are none: their weights stay, as zeros, as do those of pruning and of
+    relations.
     """
     left = [k for k, template in enumerate(parser.templates_) if str(template) not in names]
     if not left:
         raise ParameterError("no template would be left; keep at least one")
     order = compile_templates(parser.templates_, parser.featurizer_.present).order
     place = dict(zip(order.tolist(), range(len(order)), strict=True))
-    kept = np.array([*(str(template) not in names for template in parser.templates_), True])
+    n_others = len(parser.groups_) - 1 - len(parser.templates_)
+    kept = np.array([*(str(template) not in names for template in parser.templates_), *[True] * n_others])
     parser.coef_ = parser.coef_[np.repeat(kept, np.diff(parser.groups_))]
     seeds = [place[k] if parser.templates_[k].seed is None else parser.templates_[k].seed for k in left]
     parser.templates_ = [parser.templates_[k]._replace(seed=seed) for k, seed in zip(left, seeds, strict=True)]

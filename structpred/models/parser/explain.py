@@ -14,6 +14,7 @@ from structpred.data.arc_templates import TAGS_BETWEEN, ArcTemplate, Atom
 from structpred.data.sequences import AttributedSentences
 from structpred.errors import DataError, InfeasibleError, ParameterError
 from structpred.features.arcs import ArcFeatures
+from structpred.features.second_order import BITS, SECOND_ORDER, SIZE, SecondOrderFeatures
 from structpred.io.templates.arc_featurizer import ArcFeaturizer
 from structpred.io.treebanks.treebank import Sentence, Tree, Treebank
 from structpred.models.chain.inspection import ends_and_transition, inspect_weights, transition_lines
@@ -30,7 +31,9 @@ from structpred.models.explanations import (
     weight_group,
 )
 from structpred.models.parser.relations import RelationFeatures
+from structpred.models.parser.second_order import second_order
 from structpred.models.parser.sentences import as_treebank
+from structpred.oracles.second_order_tree import SecondOrderTree
 from structpred.text.tables import cut
 
 ROOT = "(root)"
@@ -106,6 +109,9 @@ def inspect_parser(model: Any, top: int = 20) -> ParserInspection:
     model._check_fitted()
     ends = np.cumsum([1 << b for b in model.bits_]).tolist()
     names = [*map(str, model.templates_), TAGS_BETWEEN]
+    if model.order == 2:
+        ends += (len(model.coef_) - SIZE + (np.arange(len(SECOND_ORDER)) << BITS)).tolist()
+        names += SECOND_ORDER
     blocks = [weight_group(name, part) for name, part in zip(names, np.split(model.coef_, ends), strict=True)]
     whole = sum(block.norm**2 for block in blocks) or 1.0
     templates = [TemplateWeights(b.name, b.n_weights, b.n_nonzero, b.norm, b.norm**2 / whole) for b in blocks]
@@ -244,7 +250,10 @@ def _runner_up(parser: Any, treebank: Treebank, chosen: Tree) -> Tree:
 
 def _contributions(parser: Any, parsed: _Parsed, tree: Tree) -> list[Contribution]:
     """What each feature adds to the score of a tree: to its arcs, then to its relations."""
-    found = list(_of_arcs(parser._features(parsed.data), parser.coef_, parsed.names, tree.heads))
+    arcs = parser._features(parsed.data)
+    found = list(_of_arcs(arcs, parser.coef_, parsed.names, tree.heads))
+    if parser.order == 2:
+        found += _of_triples(second_order(arcs), parser.coef_, parsed.names, tree.heads)
     if parser.relations_ is not None and parser.relation_features_ is not None and tree.labels is not None:
         found += _of_relations(parser.relations_, parser.relation_features_, parsed, tree.heads, tree.labels)
     return found
@@ -260,6 +269,18 @@ def _of_arcs(features: ArcFeatures, w: Vector, names: ArcNames, heads: Integers)
             own = g < len(features.templates)
             name = names.template(features.templates[g], h, m) if own else names.between(k - features.between)
             yield Contribution("arc", m, names.arc(h, m), name, value, float(w[k]))
+
+
+def _of_triples(features: SecondOrderFeatures, w: Vector, names: ArcNames, heads: Integers) -> Iterator[Contribution]:
+    """What siblings and grandparents add, beside their last word, of a last sibling its head."""
+    n, first = len(heads), features.arcs.n_parts(0)
+    words, forms = features.triples(0).words, [*(names.word(p) for p in range(n + 1)), "(start)", "(end)"]
+    for part in SecondOrderTree(single_root=False).parts(heads, features.shapes[0])[n:].tolist():
+        vector, own = features.adjoint(0, np.array([part]), np.ones(1)), words[:, part - first].tolist()
+        groups = np.searchsorted(features.groups, vector.indices, side="right") - 1
+        for k, value, g in zip(vector.indices.tolist(), vector.values.tolist(), groups.tolist(), strict=True):
+            kind, at = features.group_names[g].split()[0], own[2] if own[2] <= n else own[0]
+            yield Contribution(kind, at, " ".join(forms[p] for p in own), features.group_names[g], value, float(w[k]))
 
 
 def _of_relations(

@@ -13,8 +13,9 @@ from structpred.core.types import AnyArray, ArrayLike, Floats, Integers
 from structpred.core.weights import Vector
 from structpred.data.arc_templates import ArcTemplate
 from structpred.data.sequences import AttributedSentences
-from structpred.errors import DataError, InfeasibleError
+from structpred.errors import DataError, InfeasibleError, ParameterError
 from structpred.features.arcs import ArcFeatures
+from structpred.features.second_order import SIZE
 from structpred.io.templates.arc_featurizer import ArcFeaturizer
 from structpred.io.templates.arc_template_sets import pruning_templates
 from structpred.io.treebanks.treebank import Tree, Treebank
@@ -23,13 +24,7 @@ from structpred.models.bundles import restore_weights, restored, to_bundle
 from structpred.models.chain.decoding import checked_k
 from structpred.models.chain.labeler import ChainLabeler
 from structpred.models.constrained import Constraints, constrained
-from structpred.models.parser.arcs import (
-    TreeOracle,
-    fixed_arcs,
-    kept_heads,
-    tree_inference,
-    tree_oracle,
-)  # fmt: skip
+from structpred.models.parser.arcs import fixed_arcs, kept_heads
 from structpred.models.parser.bundles import (
     PARSER,
     drop_templates,
@@ -40,11 +35,13 @@ from structpred.models.parser.bundles import (
 )  # fmt: skip
 from structpred.models.parser.explain import ExplainedTrees
 from structpred.models.parser.relations import RelationFeatures
+from structpred.models.parser.second_order import CANDIDATES, proven_trees, structure
 from structpred.models.parser.sentences import as_treebank, held_out_trees, warn_of_untagged
 from structpred.models.parser.sharding import ParserSharding, TreePlan, check_switches, checked_settings
 from structpred.models.settings import about_dev, resolve_loss
 from structpred.runtime.threads import checked_jobs
 from structpred.storage.bundles import Bundle, under
+from structpred.task.inference import Inference
 from structpred.trainers.problem import Trainer
 
 logger = logging.getLogger(__name__)
@@ -73,6 +70,8 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         Sentences whose trees cross are then left out of training.
     single_root : bool
         Exactly one word depends on the root.
+    order : int
+        1: a tree is scored by its arcs. 2: also by each word's consecutive modifiers and by its head's head (Koo et al. 2010).
     templates : list of ArcTemplate or str, optional
         Arc templates; None: the default set, as far as the treebank has the attributes.
     attributes : list of str, optional
@@ -81,7 +80,8 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
     max_bits : int
         The largest block of a template has 2**max_bits weights.
     prune : int, optional
-        Keep only this number of heads per word, those that a cheap first model scores highest; None: all.
+        Keep only this number of heads per word, those that a cheap first model scores highest, with order=2 a first-order
+        parser; None: all, with order=2 ten.
     labelled : bool
         Whether to learn relations.
     label_C : float
@@ -119,6 +119,7 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
     _: KW_ONLY
     projective: bool | None = None
     single_root: bool = True
+    order: int = 1
     templates: Sequence[ArcTemplate | str] | None = None
     attributes: Sequence[str] | None = None
     max_bits: int = 18
@@ -160,7 +161,7 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
     def _from_bundle(cls, head: dict[str, Any], bundle: Bundle, oracle: Any) -> Self:
         model = cls._alone(head, bundle.arrays)
         if head["pruner"] is not None:
-            if model.prune is None:
+            if model.prune is None and model.order == 1:
                 raise ValueError("a model for pruning, but prune is None")
             model.pruner_ = DependencyParser._alone(head["pruner"], under("pruner.", bundle.arrays))
             # the model for pruning reads the sentences that the parser's featurizer has coded
@@ -181,7 +182,8 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         vars(model).update(head["given"] or old)
         if len(model.bits_) != len(model.templates_):
             raise ValueError(f"{len(model.templates_)} templates, but bits for {len(model.bits_)}")
-        restore_weights(model, arrays, sum(1 << b for b in model.bits_) + 2 * model.featurizer_.n_tags**3)
+        n_weights = sum(1 << b for b in model.bits_) + 2 * model.featurizer_.n_tags**3
+        restore_weights(model, arrays, n_weights + (SIZE if model.order == 2 else 0))
         model.pruner_, model.relations_, model.relation_features_ = None, None, None
         return model
 
@@ -210,11 +212,12 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         return as_treebank(X)
 
     def _pruning_model(self, fit: Callable[["DependencyParser"], Any]) -> "DependencyParser":
-        """The cheap first model, fitted."""
+        """The model that says which heads are looked at, fitted: a cheap one, or that of all arcs before one of second order."""
         first = DependencyParser(
             self.trainer, self.C, 3, projective=self.projective, single_root=self.single_root, labelled=False,
-            templates=pruning_templates(), surrogate=self.surrogate, regulariser=self.regulariser, random_state=self.random_state,
-            verbose=self.verbose, attributes=self.attributes,
+            templates=pruning_templates() if self.order == 1 else self.templates, max_bits=self.max_bits,
+            surrogate=self.surrogate, regulariser=self.regulariser, random_state=self.random_state, verbose=self.verbose,
+            attributes=self.attributes,
         )  # fmt: skip
         first._stage = "pruning"
         try:
@@ -236,33 +239,39 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
             self.stop_reason_ = "interrupted"
         self._stop_if_interrupted()
 
+    @property
+    def _n_candidates(self) -> int | None:
+        """How many heads a word are looked at; None: all."""
+        return CANDIDATES if self.order == 2 and self.prune is None else self.prune
+
     def _features(self, data: AttributedSentences, **options: Any) -> ArcFeatures:
         return ArcFeatures(data, self.templates_, self.bits_, dtype=self.coef_.dtype, **options)
 
     def _dev_scorer(self, plan: TreePlan, pruner: "DependencyParser | None", treebank: Treebank) -> Callable[[Vector], float]:
-        data, oracle = plan.featurizer.transform(treebank), tree_oracle(plan.projective, self.single_root)
-        jobs = checked_jobs(self.n_jobs)
+        data = plan.featurizer.transform(treebank)
         warn_of_untagged(treebank, plan.featurizer, plan.templates)
         with about_dev():
-            features = ArcFeatures(data, plan.templates, plan.bits, candidates=kept_heads(pruner, data, None, self.prune))
-            features.new_scratch(int(data.lengths.max()))  # what cannot be parsed is refused before training
-        return lambda w: float((tree_inference(features, oracle, jobs).decode(w)[0] == treebank.heads).mean())
+            arcs = ArcFeatures(data, plan.templates, plan.bits, candidates=kept_heads(pruner, data, None, self._n_candidates))
+            arcs.new_scratch(int(data.lengths.max()))  # what cannot be parsed is refused before training
+        inference = Inference(*structure(arcs, self.order, plan.projective, self.single_root), n_jobs=checked_jobs(self.n_jobs))
+        return lambda w: float((inference.decode(w)[0] == treebank.heads).mean())
 
     def _ready(
         self, X: Any, fixed: Any, forbidden: Any, projective: bool | None, single_root: bool | None, pruned: bool = True
-    ) -> tuple[AttributedSentences, ArcFeatures, TreeOracle]:
-        """What prediction works on: the coded sentences, their features with constraints, and the oracle."""
+    ) -> tuple[AttributedSentences, Inference]:
+        """What prediction works on: the coded sentences, and inference over their features with constraints."""
         self._check_fitted()
         treebank = self._words(X)
         warn_of_untagged(treebank, self.featurizer_, self.templates_)
         data = self.featurizer_.transform(treebank)
         rules = fixed_arcs(data.lengths.tolist(), fixed, forbidden)
         check_switches(projective=projective, single_root=single_root)
-        oracle = tree_oracle(
-            self.projective_ if projective is None else projective, self.single_root if single_root is None else single_root
+        projective = self.projective_ if projective is None else projective
+        single_root = self.single_root if single_root is None else single_root
+        arcs = self._features(
+            data, candidates=kept_heads(self.pruner_ if pruned else None, data, rules, self._n_candidates), fixed=rules
         )
-        candidates = kept_heads(self.pruner_ if pruned else None, data, rules, self.prune)
-        return data, self._features(data, candidates=candidates, fixed=rules), oracle
+        return data, Inference(*structure(arcs, self.order, projective, single_root), n_jobs=checked_jobs(self.n_jobs))
 
     def predict(
         self, X: Any, *, fixed: Sequence[Mapping[int, int] | None] | None = None,
@@ -275,10 +284,16 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         the root. projective, single_root: None means as trained. constraints: see `Constraint`. Sentences with fixed or
         forbidden arcs are not pruned; with constraints none is. InfeasibleError names the sample for which there is no tree.
         """
-        data, features, oracle = self._ready(X, fixed, forbidden, projective, single_root, not constraints)
-        inference = tree_inference(features, oracle, checked_jobs(self.n_jobs))
-        kept = constrained(inference, constraints, lambda arc: (None if arc[1] is None else arc[1] - 1, arc[0]))
-        return self._with_relations(data, kept.decode(self.coef_)[0])
+        if constraints is not None and self.order == 2:
+            raise ParameterError("order=2: constraints need a parser with order=1; fixed and forbidden arcs serve both orders")
+        data, inference = self._ready(X, fixed, forbidden, projective, single_root, not constraints)
+        if self.order == 1:
+            kept = constrained(inference, constraints, lambda arc: (None if arc[1] is None else arc[1] - 1, arc[0]))
+            return self._with_relations(data, kept.decode(self.coef_)[0])
+        heads, proven = proven_trees(inference, self.coef_)
+        held = "" if self.kept_ is None else f", which held {100 * self.kept_:.2f} % of the true arcs in training"
+        logger.info("%d of %d trees are proven best among the candidate arcs%s", proven, len(data), held)
+        return self._with_relations(data, heads)
 
     def _with_relations(self, data: AttributedSentences, heads: Integers) -> list[Tree]:
         split = np.split(heads, data.offsets[1:-1]) if len(data) else []
@@ -296,9 +311,8 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         the log loss (trainer "oeg" or "lbfgs", or surrogate "log"): scores learnt with a margin are not log-probabilities, and
         ParameterError says so; predict_kbest shows by how much the best tree is preferred.
         """
-        _, features, oracle = self._ready(X, fixed, forbidden, projective, single_root)
+        _, inference = self._ready(X, fixed, forbidden, projective, single_root)
         self._check_probabilistic("use predict_kbest, or ")
-        inference = tree_inference(features, oracle)
         return [mu.reshape(n, n + 1) for mu, (n,) in zip(inference.marginals(self.coef_), inference.shapes, strict=True)]
 
     def predict_kbest(
@@ -307,8 +321,10 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
     ) -> list[list[tuple[Tree, float]]]:  # fmt: skip
         """The k best trees of each sentence and their scores, best first; fewer where there are fewer."""
         checked_k(k)
-        data, features, oracle = self._ready(X, fixed, forbidden, projective, single_root)
-        found = list(tree_inference(features, oracle).kbest(self.coef_, k))
+        if self.order == 2:
+            raise ParameterError("order=2: the best tree alone is searched for; k best trees need a parser with order=1")
+        data, inference = self._ready(X, fixed, forbidden, projective, single_root)
+        found = list(inference.kbest(self.coef_, k))
         result = []
         for i, trees in enumerate(found):
             if not trees:

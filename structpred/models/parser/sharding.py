@@ -35,9 +35,9 @@ from structpred.models.parser.arcs import (
     not_projective,
     ruled_arcs,
     training_candidates,
-    tree_oracle,
 )
 from structpred.models.parser.relations import RelationFeatures, fitted_labeler
+from structpred.models.parser.second_order import structure
 from structpred.models.parser.sentences import check_columns, held_out_trees, training_trees
 from structpred.models.partial import NEEDS_ALL, sums_suffice, task_of, tell_missing
 from structpred.models.settings import resolve_loss
@@ -53,6 +53,8 @@ def checked_settings(parser: Any) -> list[ArcTemplate]:
     checked_C(parser.label_C, "label_C")
     if not _whole(parser.max_bits) or not 1 <= parser.max_bits <= 28:
         raise ParameterError(f"max_bits: expected a whole number in 1..28, got {parser.max_bits!r}")
+    if not _whole(parser.order) or parser.order not in (1, 2):
+        raise ParameterError(f"order: expected 1 (arcs) or 2 (siblings and grandparents, too), got {parser.order!r}")
     if parser.prune is not None and (not _whole(parser.prune) or parser.prune < 1):
         raise ParameterError(f"prune: expected a number of heads per word >= 1, or None, got {parser.prune!r}")
     check_switches(projective=parser.projective)
@@ -191,7 +193,7 @@ class ParserSharding(Sharding):
     def prepared(self, model: Any, further: Further) -> Sharding:
         """With the model for pruning, where the setting asks for one: it is a parser without relations, trained as any other."""
         checked_settings(model)
-        if model.prune is None:
+        if model.prune is None and model.order == 1:
             return self
         own = ParserSharding(labelled=bool(model.labelled))
         return ParserSharding(model._pruning_model(lambda first: further(first, own)))
@@ -201,7 +203,7 @@ class ParserSharding(Sharding):
         trees, pruner = Trees.read(X, y, model.projective, model.single_root, whole), self.pruner
         if pruner is None:
             return trees
-        return replace(trees, pruned=training_candidates(pruner, trees.of(pruner.projective_), model.prune))
+        return replace(trees, pruned=training_candidates(pruner, trees.of(pruner.projective_), model._n_candidates))
 
     def scanned(self, model: Any, data: Trees) -> TreeScan:
         """Sizes, tags and features, for each kind of trees that training may have."""
@@ -226,6 +228,8 @@ class ParserSharding(Sharding):
             raise DataError(f"{n_words - related:,} of {n_words:,} words have no relation: {NEEDS_ALL}, or learn heads alone")
         if missing == n_words:
             raise DataError("expected some heads: a parser learns from trees; got none in all shards")
+        if missing and model.order == 2:
+            raise DataError(f"order=2: expected a head for every word, got none for {missing:,} of {n_words:,}; use order=1")
         if missing:
             tell_missing(missing, 0, n_words, "heads")
         forget_stages(model)
@@ -250,7 +254,7 @@ class ParserSharding(Sharding):
         weights, candidates = data.weights(plan.projective, sample_weight), None if data.pruned is None else data.pruned[0]
         options = {"sample_weight": weights, "n_jobs": n_jobs}
         coded = data.coded(plan.projective, plan.featurizer)
-        return _task(plan, data.of(plan.projective), coded, model.single_root, model.loss, candidates, **options)
+        return _task(plan, data.of(plan.projective), coded, model, model.loss, candidates, **options)
 
     def dev_scorer(self, model: Any, plan: TreePlan, dev: Any) -> Callable[[Vector], float]:
         """The share of right heads on a held-out treebank."""
@@ -262,7 +266,7 @@ class ParserSharding(Sharding):
         if plan.related and result.stop_reason != "interrupted":
             sharding = RelationSharding(plan.featurizer, plan.projective, model.single_root)
             if plan.incomplete:
-                sharding.heads = partial(_completed, plan, model.single_root, result.weights)
+                sharding.heads = partial(_completed, plan, model, result.weights)
             labeler = fitted_labeler(model, lambda own: further(own, sharding))
             features = sharding.features
         model._keep_stages(plan, self.pruner, result, labeler, features)
@@ -283,24 +287,24 @@ def _counts(model: Any, data: Trees, projective: bool) -> TreeCounts:
 
 
 def _task(
-    plan: TreePlan, treebank: Treebank, coded: AttributedSentences, single_root: bool, loss: Any,
+    plan: TreePlan, treebank: Treebank, coded: AttributedSentences, model: Any, loss: Any,
     candidates: ArcCandidates | None, **options: Any,
 ) -> Task:  # fmt: skip
     """DataError names the sample for heads that the oracle's trees exclude, InfeasibleError for one that no tree is left to."""
-    features = ArcFeatures(coded, plan.templates, plan.bits, candidates=candidates)
-    gold, shapes = np.split(filled_heads(treebank), coded.offsets[1:-1]), [(n,) for n in coded.lengths.tolist()]
-    oracle = tree_oracle(plan.projective, single_root)
+    arcs = ArcFeatures(coded, plan.templates, plan.bits, candidates=candidates)
+    features, oracle, shapes = structure(arcs, model.order, plan.projective, model.single_root, search=False)
+    gold = np.split(filled_heads(treebank), coded.offsets[1:-1])
     return task_of(features, oracle, gold, shapes, resolve_loss(loss), ruled_arcs(treebank), **options)
 
 
-def _completed(plan: TreePlan, single_root: bool, w: Vector, treebank: Treebank) -> Integers:
+def _completed(plan: TreePlan, model: Any, w: Vector, treebank: Treebank) -> Integers:
     """The heads, flat; those that are missing as the best trees have them that agree with the others."""
     heads, missing = filled_heads(treebank), treebank.heads < 0
     rows = np.unique(np.repeat(np.arange(len(treebank)), treebank.lengths)[missing])
     if len(rows):
         some = treebank.take(rows)
         coded = plan.featurizer.transform(some)
-        task: Any = _task(plan, some, coded, single_root, "hamming", None)  # these keep all arcs, pruned or not
+        task: Any = _task(plan, some, coded, model, "hamming", None)  # these keep all arcs, pruned or not
         heads[missing] = np.concatenate(task.completed(w))[some.heads < 0]
     return heads
 
