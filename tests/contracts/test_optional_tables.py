@@ -26,9 +26,7 @@ OTHERS = {
         "buffer check_format columns compute dtype key ndim read reason shape size take tobytes toarray tocsr to_numpy where name"
     ),
     "what an operating system lacks": "O_BINARY O_NOFOLLOW O_NONBLOCK fchmod getuid sched_getaffinity",
-    "what an estimator of scikit-learn's kind has": (
-        "fit fit_intercept get_params predict predict_proba set_score_request warm_start n_jobs"
-    ),
+    "what an estimator of scikit-learn's kind has": "fit fit_intercept get_params predict predict_proba warm_start n_jobs",
     "objects of other libraries": "BaseEstimator nodes feature has_annotation str2int lengths n_columns path",
     "what kinds of models and their inputs have, held by the classes of models": (
         "first function inner kernel offsets stages template templates"
