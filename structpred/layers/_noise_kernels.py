@@ -124,17 +124,6 @@ def gumbels(offsets, names, seed, step, first, last, out):
 
 
 @njit(cache=True, nogil=True)
-def add_noise(theta, mask, sigma, z):
-    """z becomes theta + sigma z, and theta where scores are fixed."""
-    for k in range(z.shape[0]):
-        for p in range(theta.shape[0]):
-            if mask.shape[0] and mask[p]:
-                z[k, p] = theta[p]
-            else:
-                z[k, p] = theta[p] + sigma * z[k, p]
-
-
-@njit(cache=True, nogil=True)
 def noise_factors(mask, sigma, z):
     """z becomes exp(sigma z - sigma^2 / 2), whose mean is 1, and 1 where scores are fixed."""
     half = 0.5 * sigma * sigma
@@ -160,18 +149,6 @@ def count_flips(labels, ends, plain, plain_ends):
         if not same:
             flips += 1
     return flips
-
-
-@njit(cache=True, nogil=True)
-def mean_numbers(numbers, out):
-    """out[i] = the mean of numbers[k n + i] over samples k."""
-    n = out.shape[0]
-    m = numbers.shape[0] // n if n else 0
-    for i in range(n):
-        total = 0.0
-        for k in range(m):
-            total += numbers[k * n + i]
-        out[i] = total / m
 
 
 @njit(cache=True, nogil=True)
