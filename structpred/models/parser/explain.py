@@ -21,7 +21,6 @@ from structpred.models.chain.labeler import ChainLabeler
 from structpred.models.explanations import (
     Contribution,
     Explanation,
-    Shown,
     WeightGroup,
     contrast,
     given_as,
@@ -31,6 +30,7 @@ from structpred.models.explanations import (
 )
 from structpred.models.parser.relations import RelationFeatures
 from structpred.models.parser.sentences import as_treebank
+from structpred.text.markup import Shown
 from structpred.text.tables import cut
 
 ROOT = "(root)"
