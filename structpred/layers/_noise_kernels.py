@@ -133,25 +133,6 @@ def noise_factors(mask, sigma, z):
 
 
 @njit(cache=True, nogil=True)
-def count_flips(labels, ends, plain, plain_ends):
-    """How many of the noisy outputs have other labels than the plain one of their instance."""
-    n = plain_ends.shape[0] - 1
-    flips = 0
-    for j in range(ends.shape[0] - 1):
-        i = j % n
-        start, length = ends[j], ends[j + 1] - ends[j]
-        same = length == plain_ends[i + 1] - plain_ends[i]
-        if same:
-            for t in range(length):
-                if labels[start + t] != plain[plain_ends[i] + t]:
-                    same = False
-                    break
-        if not same:
-            flips += 1
-    return flips
-
-
-@njit(cache=True, nogil=True)
 def mean_counts(parts, part_ends, offsets, factors, out):
     """out += the mean of f_k mu(y_k) over the samples; factors is (samples, size), or empty for f = 1."""
     n = offsets.shape[0] - 1
