@@ -207,7 +207,7 @@ def restore_weights(model: Any, arrays: dict[str, npt.NDArray[Any]], n_weights: 
 
 
 def _groups(names: list[str], arrays: Mapping[str, npt.NDArray[Any]], n_weights: int) -> tuple[npt.NDArray[np.int64], list[str]]:
-    """The groups of the weights; one that holds them all where an older file names none."""
+    """The groups of the weights; one that holds them all where the file, of a linear model, names none."""
     if not names:
         return np.array([0, n_weights]), ["all"]
     ends = array_of(arrays, "groups", _ENDS, n_ends=len(names) + 1)
