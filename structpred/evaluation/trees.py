@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -55,7 +54,6 @@ CONLL07_WITHOUT_PUNCTUATION = ParsingRules("CoNLL-2007, option -p", False, False
 UD = ParsingRules("Universal Dependencies", True, True, True, True, True)
 
 
-BLOCK = 2_000_000  # pairs of an arc and a word under it looked at together; bounds the memory at some 100 MB
 _NO_LABEL = "_"  # the relation of words in a tree without relations, next to trees that have some
 _SHOWN = 6  # words of a sentence in an error message
 
@@ -105,35 +103,20 @@ class Forest:
 
         Returns bool (n_words). An arc from the root counts as projective.
         """
-        n = len(self.heads)
-        word = np.arange(n)
-        low, high = np.minimum(word, self.parents[:-1]), np.maximum(word, self.parents[:-1])
-        inside = np.where(self.heads > 0, high - low - 1, 0)
-        found = np.zeros(n, dtype=np.bool_)
-        rooted, arcs = self.rooted(), np.flatnonzero(inside > 0)
-        for part in _parts(inside[arcs]):
-            arc = np.repeat(arcs[part], inside[arcs[part]])
-            before = np.cumsum(inside[arcs[part]]) - inside[arcs[part]]
-            under = low[arc] + 1 + np.arange(len(arc)) - np.repeat(before, inside[arcs[part]])
-            above = self.parents[under]
-            # Where all words under an arc have their heads there or at its ends, all of them descend from the arc's head.
-            doubtful = (above < low[arc]) | (above > high[arc]) | ~rooted[under]
-            arc, under = arc[doubtful], under[doubtful]
-            found[arc[~self._descends(under, self.parents[arc])]] = True
+        parents, root = self.parents.tolist(), len(self.heads)
+        longest, found = int(np.diff(self.offsets).max(initial=0)), np.zeros(root, dtype=np.bool_)
+        for word, head in enumerate(parents[:-1]):
+            if head == root:
+                continue
+            for above in parents[min(word, head) + 1 : max(word, head)]:
+                for _ in range(longest):  # no way up is longer, unless it is a cycle
+                    if above in (head, root):
+                        break
+                    above = parents[above]
+                if above != head:
+                    found[word] = True
+                    break
         return found
-
-    def _descends(self, words: Integers, heads: Integers) -> Flags:
-        """Whether each word descends from its head (indices in the row)."""
-        descends = np.zeros(len(words), dtype=np.bool_)
-        left, at = np.arange(len(words)), words
-        for _ in range(int(np.diff(self.offsets).max(initial=0))):  # no way up is longer, unless it is a cycle
-            at = self.parents[at]
-            descends[left[at == heads[left]]] = True
-            going = (at != heads[left]) & (at != len(self.heads))
-            left, at = left[going], at[going]
-            if not len(left):
-                break
-        return descends
 
 
 def forest(trees: Sequence[Parse], forms: Sequence[Sequence[str]], name: str) -> Forest:
@@ -196,10 +179,3 @@ def _check_range(heads: Integers, offsets: Integers, forms: Sequence[Sequence[st
         raise DataError(
             f"{where(i, forms)}: word {position[k]}: expected a {name} head from 0 to {lengths[i]}, got {heads[k]} ({kind})"
         )
-
-
-def _parts(sizes: Integers) -> list[slice]:
-    """Cut a list into parts whose sizes add up to about BLOCK at most."""
-    numbers = np.cumsum(sizes) // BLOCK
-    cuts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(sizes)]
-    return [slice(a, b) for a, b in pairwise(cuts) if b > a]

@@ -124,54 +124,12 @@ def gumbels(offsets, names, seed, step, first, last, out):
 
 
 @njit(cache=True, nogil=True)
-def add_noise(theta, mask, sigma, z):
-    """z becomes theta + sigma z, and theta where scores are fixed."""
-    for k in range(z.shape[0]):
-        for p in range(theta.shape[0]):
-            if mask.shape[0] and mask[p]:
-                z[k, p] = theta[p]
-            else:
-                z[k, p] = theta[p] + sigma * z[k, p]
-
-
-@njit(cache=True, nogil=True)
 def noise_factors(mask, sigma, z):
     """z becomes exp(sigma z - sigma^2 / 2), whose mean is 1, and 1 where scores are fixed."""
     half = 0.5 * sigma * sigma
     for k in range(z.shape[0]):
         for p in range(z.shape[1]):
             z[k, p] = 1.0 if mask.shape[0] and mask[p] else np.exp(sigma * z[k, p] - half)
-
-
-@njit(cache=True, nogil=True)
-def count_flips(labels, ends, plain, plain_ends):
-    """How many of the noisy outputs have other labels than the plain one of their instance."""
-    n = plain_ends.shape[0] - 1
-    flips = 0
-    for j in range(ends.shape[0] - 1):
-        i = j % n
-        start, length = ends[j], ends[j + 1] - ends[j]
-        same = length == plain_ends[i + 1] - plain_ends[i]
-        if same:
-            for t in range(length):
-                if labels[start + t] != plain[plain_ends[i] + t]:
-                    same = False
-                    break
-        if not same:
-            flips += 1
-    return flips
-
-
-@njit(cache=True, nogil=True)
-def mean_numbers(numbers, out):
-    """out[i] = the mean of numbers[k n + i] over samples k."""
-    n = out.shape[0]
-    m = numbers.shape[0] // n if n else 0
-    for i in range(n):
-        total = 0.0
-        for k in range(m):
-            total += numbers[k * n + i]
-        out[i] = total / m
 
 
 @njit(cache=True, nogil=True)

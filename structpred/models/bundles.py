@@ -3,7 +3,6 @@
 import os
 import platform
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict
 from typing import Any, TypeVar
 
@@ -88,7 +87,7 @@ COMMON: dict[str, Spec] = {
         }),
         "certificate_", asdict, lambda saved: Certificate(**saved),
     ),
-    "probabilistic": Field(maybe(Flag()), "probabilistic_", default=None),
+    "probabilistic": Field(Flag(), "probabilistic_"),
     "run": Record({
         "passes": Field(Whole(), "n_iter_"),
         "stop_reason": Field(Text(), "stop_reason_"),
@@ -203,17 +202,13 @@ def _named_oracle(saved: str | dict[str, Any], given: Any, path: str | os.PathLi
 def restore_weights(model: Any, arrays: dict[str, npt.NDArray[Any]], n_weights: int | None) -> None:
     """Set what arrays hold of fitted estimators: weights (n_weights of them; None: as many as there are), groups, reports."""
     model.coef_, reports = unpack_weights(arrays, n_weights), under(_REPORT, arrays)
-    if model.probabilistic_ is None:  # not in older files
-        model.probabilistic_ = False
-        with suppress(ParameterError):  # an object that files do not hold: nobody knows
-            model.probabilistic_ = bool(model._minimises_log_loss())
     model.groups_, model.group_names_ = _groups(model.group_names_, arrays, len(model.coef_))
     model.report_ = {name: array_of(reports, name, Array(("float64",), (None,) * array.ndim)) for name, array in reports.items()}
     check_report(model.report_, len(model.coef_))
 
 
 def _groups(names: list[str], arrays: Mapping[str, npt.NDArray[Any]], n_weights: int) -> tuple[npt.NDArray[np.int64], list[str]]:
-    """The groups of the weights; one that holds them all where an older file names none."""
+    """The groups of the weights; one that holds them all where the file, of a linear model, names none."""
     if not names:
         return np.array([0, n_weights]), ["all"]
     ends = array_of(arrays, "groups", _ENDS, n_ends=len(names) + 1)

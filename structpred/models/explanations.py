@@ -1,7 +1,6 @@
 """What the weights of a model say, and why it gives an output: the same for every kind of model."""
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -20,32 +19,12 @@ from structpred.models.part_inputs import as_labels
 from structpred.models.signs import NameTable, name_of
 from structpred.runtime.settings import checked_whole
 from structpred.task.inference import Inference
-from structpred.text.markup import Html, preformatted, scrolling, table, tag
+from structpred.text.markup import Html, Shown, scrolling, table, tag
 from structpred.text.tables import aligned, columns, cut
 
 #: in place of an alternative: the best other output
 RUNNER_UP = "runner-up"
 _SHOWN = 20
-
-
-class Shown(ABC):
-    """A dataclass that can be shown: as plain data, as text, and in a notebook."""
-
-    @abstractmethod
-    def table(self) -> str:
-        """Plain text."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
-        return asdict(self)  # type: ignore[call-overload]
-
-    def __str__(self) -> str:
-        """The table."""
-        return self.table()
-
-    def _repr_html_(self) -> str:
-        """The table, for notebooks."""
-        return preformatted(self.table())
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,13 @@
 from collections.abc import Collection
 from copy import copy
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from structpred.core.regulariser import capabilities, group_norms, shares
-from structpred.core.result import Certificate, Result
+from structpred.core.result import Result
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.task.function_space import space_of
@@ -52,7 +52,8 @@ def with_pruning(problem: Problem, result: Result) -> Result:
     """The result of a run, where the regulariser selects groups and there is a certificate with one more: that of the weights
     without the groups whose share of the norms is at most SMALL. It takes one call of the oracle a sample.
 
-    report["small_groups"]: 1 for each such group; report["bounds_without"]: primal and dual.
+    report["small_groups"]: 1 for each such group; report["bounds_without"]: primal and dual. A dual value bounds the optimum over
+    all weights, so the gap says how much the groups that went could matter at most.
     """
     known = result.certificate.primal is not None and result.certificate.dual is not None and result.stop_reason != "interrupted"
     if not known or "group_prox" not in capabilities(getattr(problem.regulariser, "of", problem.regulariser)):
@@ -60,48 +61,10 @@ def with_pruning(problem: Problem, result: Result) -> Result:
     space = space_of(problem.task)
     norms = group_norms(result.weights, result.groups) if space is None else space.norms(result.weights)
     small = shares(norms) <= SMALL
-    _, without = pruned(problem, result.weights, result.certificate, ~small)
-    facts = {"small_groups": small.astype(np.float64), "bounds_without": np.array([without.primal, without.dual])}
+    gone = np.repeat(small, np.diff(problem.task.groups))
+    primal = problem.primal(cast(Vector, np.where(gone, 0, result.weights).astype(result.weights.dtype)))
+    facts = {"small_groups": small.astype(np.float64), "bounds_without": np.array([primal, result.certificate.dual])}
     return replace(result, report={**result.report, **facts})
-
-
-def pruned(problem: Problem, weights: Vector, certificate: Certificate, kept: npt.ArrayLike) -> tuple[Vector, Certificate]:
-    """A copy of the weights with all groups but the kept ones at zero, and its certificate: a new primal, the same dual value.
-
-    A dual value bounds the optimum over all weights, so the gap says how much the groups that went could matter at most. It
-    costs one call of the oracle a sample.
-
-    Parameters
-    ----------
-    problem : Problem
-        The one that the weights were trained on.
-    weights, certificate
-        What training gave.
-    kept : array of bool
-        One for each group of weights (`problem.task.groups`).
-
-    Raises
-    ------
-    ParameterError
-        For another number of groups.
-
-    Examples
-    --------
-    >>> from structpred.rows.linear_task import LinearTask
-    >>> from structpred.objectives.margin import MarginRescaling
-    >>> problem = Problem(LinearTask([[2.0], [4.0]], [1, -1], intercept=1.0), MarginRescaling(), 0.1)
-    >>> pruned(problem, np.array([-0.5, 2.0]), Certificate(dual=0.3), [True, False])[0]
-    array([-0.5,  0. ])
-    """
-    groups, keep = problem.task.groups, np.asarray(kept)
-    if keep.dtype != np.bool_ or keep.shape != (len(groups) - 1,):
-        raise ParameterError(
-            f"kept: expected one bool per group of weights, {len(groups) - 1} in all, got {keep.dtype} of shape {keep.shape}"
-        )
-    out: Vector = weights.copy()
-    for k in np.flatnonzero(~keep):
-        out[groups[k] : groups[k + 1]] = 0.0
-    return out, replace(certificate, primal=problem.primal(out))
 
 
 def keep_groups(model: Any, kept: npt.NDArray[np.bool_]) -> None:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from structpred.core.costs import Cost, TaskCosts
 from structpred.core.oracle import Labels, Oracle
 from structpred.errors import DataError, OracleError, ParameterError
+from structpred.task.task_checks import true_parts
 
 #: a name, None for the default, or a function of the true and the predicted labels
 Scoring = str | Callable[[Sequence[Labels], Sequence[Labels]], float] | None
@@ -44,21 +45,10 @@ class OutputScores:
             raise DataError("no samples: expected at least one sample to score")
         if scoring == "labels" or callable(scoring):
             return
-        self._parts = [self._true_parts(i) for i in range(len(self._labels))]
+        n_parts = [oracle.n_parts(shape) for shape in self._shapes]
+        self._parts = true_parts(oracle, self._labels, self._shapes, np.array(n_parts))
         if scoring in (None, "loss"):
-            n_parts = [oracle.n_parts(shape) for shape in self._shapes]
             self._costs = TaskCosts(loss, oracle, self._labels, self._shapes, self._parts, n_parts, None)
-
-    def _true_parts(self, i: int) -> npt.NDArray[np.int64]:
-        shape = self._shapes[i]
-        try:
-            parts = np.asarray(self._oracle.parts(self._labels[i], shape), dtype=np.int64)
-            fits = not parts.size or (parts.min() >= 0 and parts.max() < self._oracle.n_parts(shape))
-        except Exception as error:
-            raise DataError(f"sample {i}: the true labels do not fit the shape {shape}: {error}") from error
-        if not fits:
-            raise DataError(f"sample {i}: the true labels have parts that the shape {shape} does not have; is one out of range?")
-        return parts
 
     def __call__(self, found: Sequence[Labels]) -> float:
         """The score of the outputs found, one per sample."""

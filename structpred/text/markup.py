@@ -3,6 +3,7 @@
 import html
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 # Zero-width (non-)joiners are part of how some scripts are written; all else that is not seen is shown by its number.
@@ -84,11 +85,15 @@ def preformatted(data: str) -> Html:
 
 
 class Shown:
-    """A result with a `table` in plain text, which is what `print` and notebooks show."""
+    """A dataclass of a result, with a `table` in plain text, which is what `print` and notebooks show."""
 
     def table(self) -> str:
         """The result as plain text."""
         raise NotImplementedError
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return asdict(self)  # type: ignore[call-overload]
 
     def __str__(self) -> str:
         """The table."""

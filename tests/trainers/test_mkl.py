@@ -1,13 +1,14 @@
 """Batch multiple kernel learning: the optimum of the convex program, a certificate of that objective, pruned groups."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from training_cases import chain_task, optimum
 
 from structpred.core.regulariser import DualMap, group_norms, shares
 from structpred.core.sparse import SparseVector
-from structpred.errors import ParameterError
-from structpred.models.groups import pruned
+from structpred.models.groups import SMALL, with_pruning
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.regularisers.mkl import MKL, LpMKL
 from structpred.slack.surrogate import SlackRescaling
@@ -111,15 +112,13 @@ def test_exponents_grow_while_the_side_stays_and_shrink_when_it_turns() -> None:
 
 
 def test_pruned_weights_keep_the_dual_value() -> None:
-    """Groups set to zero: the primal is that of the new weights, the dual value stays, and what does not fit is refused."""
+    """Groups below a share of the norms set to zero: the primal is that of the new weights, the dual value stays."""
     prob = problem(chain_task(1), 0.5)
     result = train(prob, Corrective(), RunSettings(max_iter=50, tol=1e-3))
-    weights, certificate = pruned(prob, result.weights, result.certificate, [True, True, False])
-    a, b = prob.task.groups[2:4]
-    assert not weights[a:b].any()
-    assert result.weights[a:b].any()
-    assert (group_norms(weights, prob.task.groups)[:2] == group_norms(result.weights, prob.task.groups)[:2]).all()
-    assert certificate.primal == prob.primal(weights) > certificate.dual == result.certificate.dual
-    for bad in ([True], [1, 0, 1], [[True, True, False]]):
-        with pytest.raises(ParameterError, match="kept: expected one bool per group of weights, 3 in all"):
-            pruned(prob, result.weights, result.certificate, bad)
+    groups, weights = prob.task.groups, result.weights.copy()
+    weights[groups[2] : groups[3]] *= 1e-3 * SMALL
+    report = with_pruning(prob, replace(result, weights=weights)).report
+    assert report["small_groups"].tolist() == [0.0, 0.0, 1.0]
+    weights[groups[2] : groups[3]] = 0.0
+    primal, dual = report["bounds_without"].tolist()
+    assert primal == prob.primal(weights) > dual == result.certificate.dual

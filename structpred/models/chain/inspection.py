@@ -18,7 +18,6 @@ from structpred.models.chain.targets import LabelEncoder, as_label_lists
 from structpred.models.explanations import (
     Contribution,
     Explanation,
-    Shown,
     WeightGroup,
     contrast,
     extremes,
@@ -29,6 +28,7 @@ from structpred.models.explanations import (
 )
 from structpred.models.signs import NameTable
 from structpred.runtime.settings import checked_whole
+from structpred.text.markup import Shown
 from structpred.text.tables import columns, cut
 
 _KIND = re.compile(r"[^=:]*?(?=\[\d+\]$|[=:]|$)")  # columns of an array are of one kind

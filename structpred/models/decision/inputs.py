@@ -12,6 +12,7 @@ from structpred.core.types import Floats, Integers
 from structpred.errors import DataError
 from structpred.features.label_rows import LabelRows
 from structpred.features.parts import PartFeatures
+from structpred.layers.record import Scores
 from structpred.models.part_inputs import as_shapes, split_instances
 from structpred.runtime.ranges import picked
 
@@ -60,7 +61,7 @@ def read(X: Any, shapes: Any, shape: Hashable, oracle: Oracle, constant: bool) -
         i = int(np.searchsorted(np.cumsum([len(block) for block in blocks]), at, side="right")) if per_part else at
         raise DataError(f"sample {i}: features must be finite, found NaN or infinity")
     counts = np.array([len(block) for block in blocks]) if per_part else np.ones(len(rows), np.int64)
-    n_parts = _n_parts(oracle, listed)
+    n_parts = Scores.of(oracle, listed).sizes
     if per_part and (wrong := np.flatnonzero(counts != n_parts)).size:
         i = int(wrong[0])
         raise DataError(f"sample {i}: the shape {listed[i]} has {n_parts[i]} parts, but there are {counts[i]} rows of features")
@@ -105,14 +106,3 @@ def _table(given: Any, where: str) -> Floats:
     if found.ndim != 2 and not (found.ndim == 3 and where == "X: "):
         raise DataError(f"{where}expected a table of numbers, a row of features an instance or part, got {found.ndim} dimensions")
     return found
-
-
-def _n_parts(oracle: Oracle, shapes: list[Any]) -> Integers:
-    known: dict[int, int] = {}
-    for i, shape in enumerate(shapes):
-        if id(shape) not in known:
-            try:
-                known[id(shape)] = int(oracle.n_parts(shape))
-            except Exception as error:
-                raise DataError(f"sample {i}: {type(oracle).__name__} refuses the shape {shape!r}: {error}") from error
-    return np.array([known[id(shape)] for shape in shapes], dtype=np.int64)

@@ -11,7 +11,7 @@ from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.weights import Vector
 from structpred.errors import DataError, ParameterError
 from structpred.features.graphs import GraphFeatures
-from structpred.models.explanations import Contribution, Explanation, Shown, contrast, given_as, part_features, wants_runner_up
+from structpred.models.explanations import Contribution, Explanation, contrast, given_as, part_features, wants_runner_up
 from structpred.models.fields.estimator import Field, FieldEstimator
 from structpred.models.fields.label_field import LabelField
 from structpred.models.fields.label_graphs import FieldNames
@@ -19,6 +19,7 @@ from structpred.models.fields.label_scores import best_without
 from structpred.oracles.mrf import graph_of
 from structpred.runtime.settings import checked_whole, is_whole
 from structpred.task.inference import Inference
+from structpred.text.markup import Shown
 from structpred.text.tables import columns, cut
 
 Codes = npt.NDArray[np.int64]

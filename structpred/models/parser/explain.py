@@ -22,7 +22,6 @@ from structpred.models.chain.labeler import ChainLabeler
 from structpred.models.explanations import (
     Contribution,
     Explanation,
-    Shown,
     WeightGroup,
     contrast,
     given_as,
@@ -34,6 +33,7 @@ from structpred.models.parser.relations import RelationFeatures
 from structpred.models.parser.second_order import second_order
 from structpred.models.parser.sentences import as_treebank
 from structpred.oracles.second_order_tree import SecondOrderTree
+from structpred.text.markup import Shown
 from structpred.text.tables import cut
 
 ROOT = "(root)"

@@ -95,24 +95,6 @@ def products_with(k, idx, val, bounds, dense, gram):
 
 
 @njit(cache=True, nogil=True)
-def products_by_columns(idx, val, bounds, starts, rows, entries, first, last, gram):
-    """Rows and columns first..last-1 of the Gram matrix of sparse planes, up to the diagonal and mirrored.
-
-    Plane k is bounds[k]:bounds[k+1] of idx and val; (starts, rows, entries) are all planes by columns, rows ascending in each: a
-    product looks only at the planes that share a feature.
-    """
-    for k in range(first, last):
-        gram[k, : k + 1] = 0.0
-        for j in range(bounds[k], bounds[k + 1]):
-            for at in range(starts[idx[j]], starts[idx[j] + 1]):
-                if rows[at] > k:
-                    break
-                gram[k, rows[at]] += val[j] * entries[at]
-        for p in range(k):
-            gram[p, k] = gram[k, p]
-
-
-@njit(cache=True, nogil=True)
 def combine(alpha, idx, val, bounds, out):
     """out += sum_k alpha[k] times plane k."""
     for k in range(alpha.shape[0]):

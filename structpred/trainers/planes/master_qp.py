@@ -171,21 +171,22 @@ def feasible(alpha: Floats, block: Integers) -> Floats:
 
 def _fill_gram(gram: Floats, first: int, idx: Integers, val: Floats, bounds: Integers, dim: int) -> None:
     """The inner products of the planes from `first` on with all planes. Either way adds in the order of the features."""
-    from structpred.trainers.planes import _master_qp_kernels as kernels
-
     n = len(gram)
     if n - first <= FEW:
         dense = np.zeros(dim)
         for k in range(first, n):
             abandon_if_asked()
-            kernels.products_with(k, idx, val, bounds, dense, gram)
+            _kernels().products_with(k, idx, val, bounds, dense, gram)
         return
     from scipy.sparse import csr_array
 
-    columns = csr_array((val, idx, bounds), shape=(n, dim)).tocsc()
+    rows = csr_array((val, idx, bounds), shape=(n, dim))
+    columns = rows.T.tocsr()
     for k in range(first, n, ROWS):
         abandon_if_asked()
-        kernels.products_by_columns(idx, val, bounds, columns.indptr, columns.indices, columns.data, k, min(k + ROWS, n), gram)
+        some = slice(k, k + ROWS)
+        gram[some] = (rows[some] @ columns).toarray()
+        gram[:, some] = gram[some].T
 
 
 #: Newton steps of one solution, and turns of scales that adapt
