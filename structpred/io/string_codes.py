@@ -12,10 +12,9 @@ Entry = TypeVar("Entry")
 
 
 class OnDemand(Sequence[Entry], Generic[Entry]):
-    """A subclass has a length and `_at(i)`, its entry number i. Slices are lists, or tuples, and so is what equals it."""
+    """A subclass has a length and `_at(i)`, its entry number i. Slices are lists, and so is what equals it."""
 
     __hash__ = None  # type: ignore[assignment]
-    _like: Any = list
 
     def _at(self, i: int) -> Entry:
         raise NotImplementedError
@@ -26,13 +25,13 @@ class OnDemand(Sequence[Entry], Generic[Entry]):
     def __getitem__(self, index: slice) -> Sequence[Entry]: ...
     def __getitem__(self, index: int | slice) -> Entry | Sequence[Entry]:
         found = range(len(self))[index]
-        return self._at(found) if isinstance(found, int) else self._like(map(self._at, found))
+        return self._at(found) if isinstance(found, int) else list(map(self._at, found))
 
     def __iter__(self) -> Iterator[Entry]:
         return map(self._at, range(len(self)))
 
     def __eq__(self, other: Any) -> bool:
-        if not isinstance(other, self._like | OnDemand):
+        if not isinstance(other, list | OnDemand):
             return NotImplemented
         return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
 
@@ -86,8 +85,6 @@ class Tables(OnDemand[Floats]):
     >>> tables[0].tolist(), tables[-1].shape
     ([1.0, 1.0, 1.0], (2, 3))
     """
-
-    _like = tuple
 
     def __init__(self, n_states: Sequence[int], scopes: Sequence[tuple[int, ...]]) -> None:
         self._n_states, self._scopes = n_states, scopes
