@@ -13,11 +13,11 @@ import time
 from pathlib import Path
 
 import numpy as np
+from matplotlib.figure import Figure
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 
 from structpred.models import ChainLabeler
-from structpred.report import word_strips
 
 LENGTH = 8  # digits a string
 NOISE = 0.25  # standard deviation of the noise, as a share of the pixel range
@@ -102,20 +102,27 @@ def main():
 
     shown = range(options.shown)  # the first ones, not the nicest
     options.out.parent.mkdir(parents=True, exist_ok=True)
-    word_strips(
-        [X_test[i].reshape(-1, 8, 8).clip(0, 1) for i in shown],
-        [as_text(y_test[i]) for i in shown],
-        {"alone": [as_text(alone[i]) for i in shown], "chain": [as_text(joint[i]) for i in shown]},
-        options.out,
-        units=("digits", "strings"),
-    )
+    read = {"truth": y_test, "alone": alone, "chain": joint}
+    draw_picture([X_test[i] for i in shown], {name: strings[: len(shown)] for name, strings in read.items()}, options.out)
     print(f"\n{options.out}: the first {len(shown)} test strings, with what each model read.")
     print(f"{time.perf_counter() - start:.1f} seconds in all; compiling, twenty seconds the first time, is not in the table.")
 
 
-def as_text(string):
-    """Digits as one string."""
-    return "".join(str(d) for d in string)
+def draw_picture(pixels, read, path):
+    """Each string as its pictures, and a line of digits for the truth and for each model; wrong ones are red, bold and boxed."""
+    figure = Figure(figsize=(5.0, 1.2 * len(pixels)), layout="constrained")
+    for i, ax in enumerate(figure.subplots(len(pixels), squeeze=False)[:, 0]):
+        strip = np.hstack([picture.reshape(8, 8).clip(0, 1) for picture in pixels[i]])
+        ax.imshow(strip, cmap="gray_r", extent=(0, LENGTH, 1, 0), interpolation="nearest")
+        ax.axis("off")
+        for line, (name, strings) in enumerate(read.items()):
+            y = 1.3 + 0.6 * line
+            ax.text(-0.3, y, name, ha="right", va="center", color="#777777")
+            for k, (digit, true) in enumerate(zip(strings[i], read["truth"][i], strict=True)):
+                style = {"color": "#C8102E", "weight": "bold", "bbox": {"facecolor": "none", "edgecolor": "#C8102E"}}
+                ax.text(k + 0.5, y, str(digit), ha="center", va="center", **(style if digit != true else {}))
+        ax.set_ylim(y + 0.5, 0)
+    figure.savefig(path, dpi=150)
 
 
 if __name__ == "__main__":

@@ -90,20 +90,13 @@ def local_cluster(n_workers: int, **settings: Any) -> Iterator[Any]:
             n_workers=n_workers, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address="127.0.0.1:0",
             security=security, scheduler_kwargs={"dashboard": False}, local_directory=scratch, **settings,
         )  # fmt: skip
-        with closing_quietly(cluster):
-            yield cluster
-
-
-@contextlib.contextmanager
-def closing_quietly(cluster: Any) -> Iterator[Any]:
-    """The cluster, which is closed afterwards; what dask raises then is logged."""
-    try:
-        yield cluster
-    finally:
         try:
-            cluster.close()
-        except Exception:
-            log.warning("the local cluster did not end as it should", exc_info=True)
+            yield cluster
+        finally:
+            try:
+                cluster.close()
+            except Exception:
+                log.warning("the local cluster did not end as it should", exc_info=True)
 
 
 def _deaf_to_ctrl_c() -> Any:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from structpred.io.templates.featurizer import TemplateFeaturizer
     from structpred.io.templates.hashed_templates import HashedTemplateFeaturizer
     from structpred.io.templates.templates import Atom, Template, built_in_templates, load_templates, read_template
-    from structpred.io.text import open_output, read_text, source_name
+    from structpred.io.text import read_text, source_name
     from structpred.io.treebanks.formats import TREEBANK_FORMATS, TreebankFormat
     from structpred.io.treebanks.reader import read_treebank, stream_treebank
     from structpred.io.treebanks.rules import Problem, validate_treebank
@@ -25,7 +25,7 @@ __all__ = [
     "TREEBANK_FORMATS", "Atom", "AttributeCorpus", "ColumnCorpus", "HashedTemplateFeaturizer", "MultiLabelData",
     "OcrWords", "PairwiseProblem", "Problem", "Sentence", "Template", "TemplateFeaturizer", "Tree", "Treebank",
     "TreebankFormat", "UaiModel", "built_in_templates", "format_columns", "format_crfsuite", "format_uai",
-    "load_templates", "open_output", "read_clus", "read_columns", "read_crfsuite", "read_jsonl", "read_label_xml",
+    "load_templates", "read_clus", "read_columns", "read_crfsuite", "read_jsonl", "read_label_xml",
     "read_libsvm_multilabel", "read_mulan", "read_npz_multilabel", "read_ocr", "read_template", "read_text",
     "read_treebank", "read_uai", "read_uai_evidence", "source_name", "stream_treebank", "validate_treebank",
     "write_npz_multilabel", "write_treebank",

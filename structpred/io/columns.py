@@ -12,7 +12,7 @@ import numpy.typing as npt
 from structpred.data.ragged import Ragged, runs
 from structpred.errors import DataError, ParameterError
 from structpred.io.guesses import looks_like
-from structpred.io.string_codes import StringCodes, recent_limit
+from structpred.io.string_codes import StringCodes
 from structpred.io.text import (
     HeldBytes,
     PathLike,
@@ -203,7 +203,7 @@ def parse_columns(text: str, name: str, n_columns: int | None = None, *, tabs: b
         raise DataError(f"{name}: expected at least one sentence, got {'only blank lines' if text else 'an empty file'}")
     # the strings of one piece are let go before the next one is cut up
     fields = (_tabbed_fields(piece) if tabs else _FIELD.findall(piece) for _, piece in numbered_pieces(body, _PIECE))
-    vocabularies, codes = _code_pieces(fields, len(lines), width, recent_limit(len(text)))
+    vocabularies, codes = _code_pieces(fields, len(lines), width)
     offsets, documents = runs(lines), None
     if bounds:
         firsts = np.searchsorted(lines[offsets[:-1]], bounds)
@@ -211,24 +211,15 @@ def parse_columns(text: str, name: str, n_columns: int | None = None, *, tabs: b
     return ColumnCorpus(vocabularies, codes, offsets, lines, name, text, documents)
 
 
-def _code_pieces(pieces: Iterable[list[str]], n: int, width: int, most: int) -> tuple[list[list[str]], npt.NDArray[np.int32]]:
-    """For each column the distinct strings in order of appearance; and each entry's index among them, (n, width).
-
-    most: how many strings per column may hold in a dictionary.
-    """
-    columns, settled = [StringCodes() for _ in range(width)], [0] * width
-    codes, done = np.empty((n, width), np.int32), 0
+def _code_pieces(pieces: Iterable[list[str]], n: int, width: int) -> tuple[list[list[str]], npt.NDArray[np.int32]]:
+    """For each column the distinct strings in order of appearance; and each entry's index among them, (n, width)."""
+    columns, codes, done = [StringCodes() for _ in range(width)], np.empty((n, width), np.int32), 0
     for fields in pieces:
         rows = len(fields) // width
         for j, column in enumerate(columns):
             codes[done : done + rows, j] = np.fromiter(map(column.__getitem__, fields[j::width]), np.int32, rows)
-            if len(column) > most:
-                column.settle(codes[settled[j] : done + rows, j])
-                settled[j] = done + rows
         done += rows
-    for j, column in enumerate(columns):
-        column.settle(codes[settled[j] :, j])
-    return [column.names for column in columns], codes
+    return list(map(list, columns)), codes
 
 
 def _token_lines(body: str, name: str, n_columns: int | None, tabs: bool) -> tuple[npt.NDArray[np.int64], int]:

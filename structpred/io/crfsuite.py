@@ -17,7 +17,7 @@ from structpred.data.ragged import Ragged, coalesced, runs
 from structpred.data.sequences import PackedSequences
 from structpred.data.tokens import FLOAT32_END
 from structpred.errors import DataError
-from structpred.io.string_codes import SlicedList, StringCodes, recent_limit
+from structpred.io.string_codes import SlicedList, StringCodes
 from structpred.io.text import PathLike, first_error, numbered_pieces, quoted, read_text, source_name
 from structpred.runtime.ranges import ends_of
 
@@ -27,6 +27,8 @@ _ESCAPED = re.compile(r"\\([:\\])")
 
 # The text is worked through in pieces, so that the strings of one piece can be freed before the next.
 PIECE = 1 << 17
+#: labels and fields as written that dictionaries may hold: so many each, or of a long text one for a hundred characters
+FIELDS = 1 << 13
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +117,7 @@ class _Fields(dict[str, int]):
     def __missing__(self, field: str) -> int:
         name, scale = _attribute(field)
         slot = self[field] = len(self.ids)
-        self.ids.append(self.names.setdefault(name, len(self.names)) if field else -1)
+        self.ids.append(self.names[name] if field else -1)
         self.weights.append(scale)
         return slot
 
@@ -142,20 +144,19 @@ def _attribute(field: str) -> tuple[str, float]:
 class _Found:
     """What was read so far; arrays that grow, so that nothing is held twice when they are put together.
 
-    most: the labels, and the fields, that dictionaries may hold.
+    most: the labels, and the fields, that dictionaries may hold as they are written.
     """
 
     def __init__(self, most: int) -> None:
         self.fields, self.label_fields, self._most = _Fields(), _Labels(), most
         self.labels, self.lengths = array("i"), array("i")
         self.lines, self.ids, self.values = array("q"), array("i"), array("f")
-        self._settled_labels = self._settled_ids = 0
 
     def add_labels(self, labels: Iterable[str]) -> None:
         """Labels as they are written."""
         self.labels.extend(map(self.label_fields.__getitem__, labels))
         if len(self.label_fields) > self._most:
-            self.settle_labels()
+            self.label_fields.clear()
 
     def add_fields(self, attributes: Iterable[str], n: int) -> npt.NDArray[np.bool_] | bool:
         """n attributes as they are written; returns which of them were not empty."""
@@ -168,20 +169,8 @@ class _Found:
         self.ids.frombytes(ids.tobytes())
         self.values.frombytes(values.tobytes())
         if len(self.fields) > self._most:
-            self.settle_fields()
+            self.fields.forget()
         return kept
-
-    def settle_labels(self) -> None:
-        """Make numbers of the places of labels."""
-        self.label_fields.codes.settle(np.asarray(self.labels)[self._settled_labels :])
-        self.label_fields.clear()
-        self._settled_labels = len(self.labels)
-
-    def settle_fields(self) -> None:
-        """Make numbers of the places of attribute names."""
-        self.fields.names.settle(np.asarray(self.ids)[self._settled_ids :])
-        self.fields.forget()
-        self._settled_ids = len(self.ids)
 
 
 def parse_crfsuite(text: str, name: str) -> AttributeCorpus:
@@ -189,14 +178,12 @@ def parse_crfsuite(text: str, name: str) -> AttributeCorpus:
     given = len(text)
     if "\r" in text:
         text = f"{text}\n".replace("\r\n", "\n")
-    found = _Found(recent_limit(given))
+    found = _Found(max(FIELDS, given // 100))
     for number, piece in numbered_pieces(text, PIECE):
         _parse_piece(piece, number, name, found)
     if not found.labels:
         raise DataError(f"{name}: expected at least one sequence, got {'only blank lines' if given else 'an empty file'}")
-    found.settle_labels()
-    found.settle_fields()
-    labels, names = found.label_fields.codes.names, found.fields.names.names
+    labels, names = list(found.label_fields.codes), list(found.fields.names)
     del found.label_fields, found.fields  # the tables
     lines = np.asarray(found.lines)
     offsets, indptr = runs(lines), ends_of(np.asarray(found.lengths))

@@ -1,14 +1,11 @@
-"""Text in and out: files, standard input and output, lines, ranges of bytes, and errors that name the file and the line."""
+"""Text of files and of standard input: lines, ranges of bytes, and errors that name the file and the line; labels as lines."""
 
 import codecs
-import gzip
 import io
 import os
 import re
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TextIO
 
 from structpred.errors import DataError, ParameterError, StructpredError
 from structpred.io.opening import PathLike as PathLike
@@ -175,52 +172,6 @@ def check_mean(data: bytes, where: str) -> None:
     if n > _MANY_LINES and _SHORT_LINES * n > len(data):
         mean = f"{n:,} of {len(data) / n:.1f}; are most of them blank?"
         raise DataError(f"{where}: expected lines of {_SHORT_LINES} bytes or more on average, got {mean}")
-
-
-@contextmanager
-def open_output(path: PathLike) -> Iterator[TextIO]:
-    """A text stream to write to, UTF-8 with ``\\n`` line ends; ``-`` is standard output, a name ending in ``.gz`` is packed.
-
-    Raises DataError where the file cannot be made or written; a closed pipe behind standard output stays BrokenPipeError.
-
-    >>> with open_output("-") as out:
-    ...     _ = out.write("one line\\n")
-    one line
-    """
-    name = source_name(path)
-    if name == "<stdin>":
-        with _standard_output() as stream:
-            yield stream
-        return
-    try:
-        # mtime=0: the same predictions give the same bytes
-        raw = gzip.GzipFile(path, "wb", mtime=0) if name.endswith(".gz") else io.FileIO(path, "w")
-    except (OSError, ValueError) as error:
-        raise DataError(f"{name}: cannot be written: {error}") from None
-    try:
-        with io.TextIOWrapper(io.BufferedWriter(raw), encoding="utf-8", newline="\n") as stream:
-            yield stream
-    except OSError as error:
-        if error.filename is not None:  # of another file, inside the caller's block
-            raise
-        raise DataError(f"{name}: writing failed: {error}") from None
-    except UnicodeEncodeError as error:
-        raise DataError(f"{name}: expected text that UTF-8 can hold, got {error.object[error.start]!r}") from None
-
-
-@contextmanager
-def _standard_output() -> Iterator[TextIO]:
-    """Standard output as UTF-8, whatever the locale says; left open."""
-    sys.stdout.flush()
-    if not hasattr(sys.stdout, "buffer"):
-        yield sys.stdout
-        return
-    stream = io.TextIOWrapper(sys.stdout.buffer, encoding="utf-8", newline="\n")
-    try:
-        yield stream
-        stream.flush()
-    finally:
-        stream.detach()
 
 
 def read_range(path: PathLike, start: int = 0, stop: int | None = None) -> bytes:

@@ -19,7 +19,7 @@ from structpred.core.oracle import Shape
 from structpred.core.types import ArrayLike, Floats
 from structpred.errors import DataError
 from structpred.io.opening import Source
-from structpred.io.string_codes import Scopes, Tables
+from structpred.io.string_codes import Tables
 from structpred.io.text import quoted, read_bytes, stream_name
 from structpred.runtime.memory import check_fits
 
@@ -285,7 +285,7 @@ def read_uai(path: Source) -> UaiModel:
         tokens.fail(0, f"expected MARKOV or BAYES, the kind of the network, got {quoted(kind)}")
     n = tokens.count("the number of variables")
     n_states = tuple(tokens.whole("the number of states of a variable", low=1) for _ in range(n))
-    scopes = Scopes()
+    scopes = list[tuple[int, ...]]()
     for _ in range(tokens.count("the number of factors")):
         size = tokens.count("the number of variables of a factor")
         if size > 32:
@@ -298,7 +298,7 @@ def read_uai(path: Source) -> UaiModel:
     for f, scope in enumerate(scopes):
         tables.append(_table(tokens, f, tuple(n_states[i] for i in scope)))
     tokens.end(f"the end after {len(tables)} tables")
-    return UaiModel(kind, n_states, scopes, tables)
+    return UaiModel(kind, n_states, tuple(scopes), tables)
 
 
 def _table(tokens: Tokens, factor: int, shape: tuple[int, ...]) -> Floats:

@@ -3,12 +3,12 @@
 from structpred.report.arcs import displacy, draw_marginals, draw_tree
 from structpred.report.contents import Contents, Example, Stage, Weights
 from structpred.report.curves import data_curve, gap_curve, halving_curves
-from structpred.report.matrices import confusion, transitions, word_strips
+from structpred.report.matrices import confusion, transitions
 from structpred.report.page import write_page
 from structpred.report.parsing_sections import ParsingContents, parsing_report
 from structpred.report.spans import draw_spans
 
 __all__ = [
     "Contents", "Example", "ParsingContents", "Stage", "Weights", "confusion", "data_curve", "displacy", "draw_marginals",
-    "draw_spans", "draw_tree", "gap_curve", "halving_curves", "parsing_report", "transitions", "word_strips", "write_page",
+    "draw_spans", "draw_tree", "gap_curve", "halving_curves", "parsing_report", "transitions", "write_page",
 ]  # fmt: skip

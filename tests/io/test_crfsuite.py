@@ -79,7 +79,7 @@ def test_bad_line_in_a_later_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     lines = [f"L{k % 3}\ta{k % 7}\tb:{k}" if k % 5 else "" for k in range(1, 400)]
     whole = _read(tmp_path, "\n".join(lines))
     monkeypatch.setattr(crfsuite, "PIECE", 50)
-    monkeypatch.setattr(crfsuite, "recent_limit", lambda size: 20)
+    monkeypatch.setattr(crfsuite, "FIELDS", 20)
     parts = _read(tmp_path, "\n".join(lines))
     assert _items(parts) == _items(whole)
     assert parts.lines.tolist() == whole.lines.tolist()

@@ -144,7 +144,7 @@ BAD_ARFF: dict[str, tuple[Callable[[str], str], str]] = {
     "no number": (lambda t: t.replace("0.5", "0,5"), "s.arff:11: expected 6 values"),
     "text": (lambda t: t.replace("0.5", "half"), "s.arff:11: attribute 'a b': expected a finite number, got 'half'"),
     "underscore": (lambda t: t.replace("0.5", "1_0"), "s.arff:11: attribute 'a b': expected a finite number, got '1_0'"),
-    "missing": (lambda t: t.replace("0.5", "?"), r"s.arff:11: attribute 'a b': a missing value \(\?\)"),
+    "missing": (lambda t: t.replace("0.5", "?"), r"s.arff:11: attribute 'a b': missing value \(\?\)"),
     "undeclared": (
         lambda t: t.replace(" green, 1", " pink, 1"),
         "s.arff:11: attribute 'colour': expected one of red, dark blue, green",
@@ -185,7 +185,7 @@ BAD_ARFF: dict[str, tuple[Callable[[str], str], str]] = {
     ),
     "sparse order": (lambda t: t.replace("{0 2, 4 1}", "{4 1, 0 2}"), "s.arff:14: expected ascending indices, got 0 after 4"),
     "sparse twice": (lambda t: t.replace("{0 2, 4 1}", "{4 1, 4 1}"), "s.arff:14: expected ascending indices, got 4 after 4"),
-    "sparse value": (lambda t: t.replace("{0 2,", "{0 ?,"), "s.arff:14: attribute 'a b': a missing value"),
+    "sparse value": (lambda t: t.replace("{0 2,", "{0 ?,"), "s.arff:14: attribute 'a b': missing value"),
 }
 
 

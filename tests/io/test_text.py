@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from structpred.errors import DataError, ParameterError
-from structpred.io.text import open_output, read_text, source_name, split_lines
+from structpred.io.text import read_text, source_name, split_lines
 
 
 def test_plain_and_packed_files_read_the_same(tmp_path: Path) -> None:
@@ -87,47 +87,3 @@ def test_lines_end_at_newline_only() -> None:
     assert list(split_lines("a\x0cb\x85c\u2029d\r\ne\r\r\n\nf")) == ["a\x0cb\x85c\u2029d", "e\r", "", "f"]
     assert list(split_lines("")) == []
     assert list(split_lines("a\n")) == ["a"]
-
-
-def test_output_round_trip(tmp_path: Path) -> None:
-    """What is written, plain or packed, reads back the same; packed output is the same bytes each time."""
-    for name in ("a.txt", "a.txt.gz"):
-        for _ in range(2):
-            with open_output(tmp_path / name) as out:
-                out.write("Grüße\n")
-        assert read_text(tmp_path / name) == "Grüße\n"
-    first = (tmp_path / "a.txt.gz").read_bytes()
-    with open_output(tmp_path / "a.txt.gz") as out:
-        out.write("Grüße\n")
-    assert first[:2] == b"\x1f\x8b"
-    assert first == (tmp_path / "a.txt.gz").read_bytes()
-
-
-def test_standard_output_is_utf8_and_stays_open(
-    capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """``-`` writes UTF-8 whatever the locale says, in order with what was printed before, and leaves the stream open."""
-    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
-    monkeypatch.setattr(sys, "stdout", stream)
-    print("before")
-    with open_output("-") as out:
-        out.write("ü\n")
-    print("after", flush=True)
-    assert stream.buffer.getvalue() == b"before\n\xc3\xbc\nafter\n"  # type: ignore[attr-defined]
-
-
-def test_output_errors(tmp_path: Path) -> None:
-    """A folder that is not there, a full disk and text that UTF-8 cannot hold are named with the file."""
-    with pytest.raises(DataError, match=r"absent/a\.txt: cannot be written"), open_output(tmp_path / "absent" / "a.txt"):
-        pass
-    with pytest.raises(DataError, match=r"b\.txt: expected text that UTF-8 can hold"), open_output(tmp_path / "b.txt") as out:
-        out.write("\ud800")
-    if Path("/dev/full").exists():
-        with pytest.raises(DataError, match="/dev/full: writing failed"), open_output("/dev/full") as out:
-            out.write("x" * 100)
-
-
-def test_errors_inside_the_block_stay_as_they_are(tmp_path: Path) -> None:
-    """An error about another file, raised while the output is open, is not blamed on the output."""
-    with pytest.raises(FileNotFoundError), open_output(tmp_path / "a.txt"):
-        (tmp_path / "other").read_bytes()

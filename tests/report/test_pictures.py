@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("matplotlib")
 
 from structpred.errors import DataError, ParameterError, StructpredError
-from structpred.report import confusion, figures, gap_curve, halving_curves, transitions, word_strips
+from structpred.report import confusion, figures, gap_curve, halving_curves, transitions
 from structpred.tuning import Trial, Tuned
 from structpred.tuning.halving import rungs
 
@@ -23,7 +23,6 @@ HISTORY = [
      "dual": 100 - 50 / k, "gap": 900 / k**2 + 50 / k, "dev_score": None}
     for k in range(1, 30)
 ]  # fmt: skip
-IMAGES = [np.zeros((3, 16, 8)), np.ones((2, 16, 8))]
 NASTY = ["$x^$", "<script>alert(1)</script>", '"><img onerror=x>', "字", "_%\\frac{", "\u202eabc"]
 
 TUNED = Tuned(
@@ -40,7 +39,6 @@ DRAW: dict[str, Callable[[Path], None]] = {
     "halving": lambda path: halving_curves(TUNED, path),
     "confusion": lambda path: confusion(["a", "b"], [[5, 1], [0, 9]], path),
     "transitions": lambda path: transitions([[1.0, -np.inf], [0.5, -2.0]], ["a", "b"], path),
-    "strips": lambda path: word_strips(IMAGES, ["cat", "ox"], {"chain": ["car", "ox"]}, path),
 }
 
 
@@ -169,23 +167,6 @@ def test_transitions(drawn: list[Any], tmp_path: Path) -> None:
     assert "forbidden" in ax.get_title()
 
 
-def test_word_strips(drawn: list[Any], tmp_path: Path) -> None:
-    """Wrong letters are red, bold and boxed, right words are ticked, and the heading counts the errors in the caller's words."""
-    word_strips(IMAGES, ["cat", "ox"], {"alone": ["kar", "ox"], "chain": ["cat", "ox"]}, tmp_path / "a.png")
-    ax = drawn[0].axes[0]
-    wrong = [t for t in ax.texts if t.get_bbox_patch() is not None]
-    assert [t.get_text() for t in wrong] == ["k", "r"]
-    assert {(t.get_color(), t.get_weight()) for t in wrong} == {(figures.WRONG, "bold")}
-    assert texts(ax).count("\N{CHECK MARK}") == 3
-    assert ax.get_title().splitlines() == [
-        "alone: 2 of 5 letters wrong, 1 of 2 words with an error",
-        "chain: 0 of 5 letters wrong, 0 of 2 words with an error",
-    ]
-    assert len(ax.images) == 2
-    word_strips(IMAGES, ["cat", "ox"], {"alone": ["kar", "ox"]}, tmp_path / "b.png", units=("digits", "strings"))
-    assert drawn[1].axes[0].get_title() == "alone: 2 of 5 digits wrong, 1 of 2 strings with an error"
-
-
 @pytest.mark.parametrize(
     ("draw", "message"),
     [
@@ -193,12 +174,6 @@ def test_word_strips(drawn: list[Any], tmp_path: Path) -> None:
         (lambda p: confusion([], [], p), "0 by 0"),
         (lambda p: transitions([[np.nan]], ["a"], p), "got NaN"),
         (lambda p: transitions([[np.inf]], ["a"], p), r"\+inf"),
-        (lambda p: word_strips([], [], {"m": []}, p), "nothing to draw"),
-        (lambda p: word_strips(IMAGES, ["cat", "ox"], {}, p), "nothing to draw"),
-        (lambda p: word_strips(IMAGES, ["cat"], {"m": ["cat", "ox"]}, p), "the true words: 1 words for 2 strips"),
-        (lambda p: word_strips(IMAGES, ["cat", "oxe"], {"m": ["cat", "ox"]}, p), r"word 1: 2 images but 3 letters \(truth\)"),
-        (lambda p: word_strips(IMAGES, ["cat", "ox"], {"m": ["cat", "o"]}, p), r"word 1: 2 images but 1 letters \(m\)"),
-        (lambda p: word_strips([np.zeros((3, 4))], ["cat"], {"m": ["cat"]}, p), "word 0: expected images of shape"),
     ],
 )
 def test_what_cannot_be_drawn(tmp_path: Path, draw: Callable[[Path], None], message: str) -> None:
@@ -216,7 +191,6 @@ def test_names_are_only_text(tmp_path: Path, n: int) -> None:
     path = tmp_path / "a.svg"
     confusion(names, np.eye(n), path)
     transitions(np.eye(n), names, tmp_path / "b.svg")
-    word_strips([np.zeros((len(NASTY), 4, 4))], [NASTY], {"$m^$<b>": [NASTY]}, tmp_path / "c.svg")
     for file in tmp_path.iterdir():
         root = ElementTree.fromstring(file.read_bytes())
         tags = {re.sub("{.*}", "", e.tag).lower() for e in root.iter()}

@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -83,11 +83,11 @@ def _ids(
     return np.where(missing, np.int32(-1), ids.astype(np.int32))
 
 
-class _Strings:
+class _Strings(NamedTuple):
     """CRC and number of bytes of some strings; the last one replaces a missing one."""
 
-    def __init__(self, crc: Checksums, length: Integers) -> None:
-        self.crc, self.length = crc, length
+    crc: Checksums
+    length: Integers
 
     @classmethod
     def of(cls, entries: list[str], padding: int) -> "_Strings":

@@ -65,7 +65,6 @@ class Lines:
 #: of a file with more different labels none are counted: it would take many times the memory of the file, and what has so
 #: many is hardly ever a column of labels
 MOST_LABELS = 10_000
-_CHUNK = 1 << 16
 
 
 class LabelCodes:
@@ -98,13 +97,12 @@ class LabelCodes:
 
     def extend(self, labels: Sequence[str]) -> None:
         """Further labels."""
-        for start in range(0, len(labels), _CHUNK):
-            if self.excess is not None:
-                return
-            self._codes.extend(map(self._numbers.__getitem__, labels[start : start + _CHUNK]))
-            if len(self._numbers) > MOST_LABELS:
-                self.excess = self._codes.index(MOST_LABELS)
-                self._forget()
+        if self.excess is not None:
+            return
+        self._codes.extend(map(self._numbers.__getitem__, labels))
+        if len(self._numbers) > MOST_LABELS:
+            self.excess = self._codes.index(MOST_LABELS)
+            self._forget()
 
 
 _GAP = re.compile("[ \t]+")
