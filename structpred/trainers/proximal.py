@@ -243,6 +243,34 @@ def _convexity(problem: Problem) -> float:
     return problem.lam * _terms(problem)[-1][0].strong_convexity
 
 
+def steps_needed(problem: Problem, trainer: OnlineProximal, slope: float, accuracy: float, delta: float = 0.05) -> int:
+    """Proposition 6, with constants: after this many steps the mean of the iterates is within `accuracy` of the optimum with
+    probability 1 - delta, over instances drawn with replacement. slope: no n p_i |psi_i| is above it.
+
+    With sigma the expected excess is at most the mean regret (16), and Markov's inequality gives the probability. Else it is
+    that of (15) and of Hoeffding's inequality for martingales.
+
+    Raises ParameterError where no ball or strong convexity makes the bound fall, or delta is not in (0, 1), accuracy above 0.
+    """
+    reach, ball = _reach(problem), trainer._ball(problem)
+    known = np.isfinite(ball) if trainer.sigma is None else _convexity(problem) >= trainer.sigma * (1.0 - 1e-12)
+    if not (known and np.isfinite(reach) and accuracy > 0.0 and 0.0 < delta < 1.0):
+        raise ParameterError(
+            "steps_needed: expected accuracy > 0, delta in (0, 1), and a radius, or a sigma that the last term of lam r is "
+            f"strongly convex with; got {accuracy}, {delta} and {trainer}"
+        )
+    if trainer.sigma is None:
+        span = min(reach, ball) + ball
+        root = span * span / (2.0 * trainer.eta0) + slope * slope * trainer.eta0
+        root += slope * span * float(np.sqrt(2.0 * np.log(1.0 / delta)))
+        return int(np.ceil((root / accuracy) ** 2)) + 1
+    first, steps = 0.5 * trainer.sigma * min(reach, ball) ** 2, 1.0
+    for _ in range(100):  # T = B(T + 1) / (delta accuracy) from below: B grows as log T, so that the iteration contracts
+        total = first + slope * slope * (1.0 + float(np.log(steps + 1.0))) / (2.0 * trainer.sigma)
+        steps = max(total / (delta * accuracy), 1.0)
+    return int(np.ceil(steps)) + 1
+
+
 def best_rate(problem: Problem, rates: tuple[float, ...], trainer: OnlineProximal, *, passes: int = 5, seed: int = 0) -> float:
     """The eta0 of `rates` with the smallest objective after that many passes, as the paper chooses it (section 4.1).
 

@@ -195,3 +195,29 @@ def ascent_of(problem: Problem) -> RowAscent | LabelAscent | ColumnAscent:
         return RowAscent(problem)
     plain = not hasattr(problem.surrogate, "points") and "squared_norm" in capabilities(problem.regulariser)
     return LabelAscent(problem) if plain else ColumnAscent(problem)
+
+
+def steps_for(problem: Problem, eps: float) -> tuple[int, int]:
+    """(T, T_0), known before training: the mean of the iterates T_0 + 1 to T of random single steps is expected within eps of the
+    optimum (Kato, Kobayashi and Sano 2018, Theorem 2, (17) to (19), the latter at the T - T_0 that makes T least).
+
+    Raises ParameterError for eps that is not positive, for weights of samples, and for a loss neither smooth nor Lipschitz.
+
+    >>> from structpred.rows.linear_task import LinearTask
+    >>> steps_for(Problem(LinearTask([[2.0], [1.0], [-1.0]], [1, 1, -1]), MarginRescaling(), 0.1), 0.5)
+    (400, 320)
+    """
+    if not (np.isfinite(eps) and eps > 0.0) or np.ptp(problem.p) > 1e-12:
+        raise ParameterError(f"expected eps > 0, and samples of equal weight, got eps = {eps}")
+    n, lam, table, first = len(problem.task), problem.lam, _dual_table(problem), problem.primal(np.zeros(problem.task.dim))
+    square = float(cast(RowTask, problem.task).squared_norms().max())
+    if (gamma := float(getattr(problem.surrogate, "gamma", 0.0))) > 0.0:
+        least = n + square / (lam * gamma)
+        start = int(np.ceil(least * np.log(max(first / eps, 1.0))))
+        return start + int(np.ceil(least)), start
+    size = square * float((table.high - table.low).max()) ** 2  # G
+    if not np.isfinite(size):
+        raise ParameterError(f"{type(problem.surrogate).__name__} is neither smooth nor Lipschitz continuous")
+    before = max(0, int(np.ceil(n * np.log(2.0 * lam * n * first / size)))) if size else 0
+    start = int(np.ceil(4.0 * size / (lam * eps))) + before
+    return start + int(np.ceil(max(n, size / (lam * eps)))), start

@@ -25,7 +25,7 @@ from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.online.grouped_weights import GroupedWeights
 from structpred.trainers.online_mkl import OnlineMKL
 from structpred.trainers.problem import Problem
-from structpred.trainers.proximal import OnlineProximal, best_rate, regret_bound
+from structpred.trainers.proximal import OnlineProximal, best_rate, regret_bound, steps_needed
 
 
 def norms_of(groups, w):
@@ -185,24 +185,6 @@ def test_the_regret_bound_falls_with_strong_convexity(name) -> None:
     assert bound[-1] > 0.2 * bound[0]
 
 
-def steps_needed(prob: Problem, trainer: OnlineProximal, radius: float, slope: float, accuracy: float, delta: float) -> int:
-    """Proposition 6, with constants: after so many steps on instances drawn with replacement the mean of the iterates is within
-    `accuracy` of the optimum with probability 1 - delta. radius: of a ball that holds the optimum; slope: of the steepest loss.
-
-    With sigma by the mean regret (16) and Markov's inequality; else by (15) and Hoeffding's inequality for martingales.
-    """
-    if trainer.sigma is None:
-        span = min(radius, trainer.radius) + trainer.radius
-        root = span * span / (2.0 * trainer.eta0) + slope * slope * trainer.eta0
-        root += slope * span * np.sqrt(2.0 * np.log(1.0 / delta))
-        return int(np.ceil((root / accuracy) ** 2)) + 1
-    first, steps = 0.5 * trainer.sigma * radius**2, 1.0
-    for _ in range(100):  # T = B(T + 1) / (delta accuracy) from below: B grows as log T, so that the iteration contracts
-        total = first + slope * slope * (1.0 + np.log(steps + 1.0)) / (2.0 * trainer.sigma)
-        steps = max(total / (delta * accuracy), 1.0)
-    return int(np.ceil(steps)) + 1
-
-
 @pytest.mark.mostly_slow
 @pytest.mark.parametrize("settings", [{"sigma": 0.1}, {"radius": 2.0, "eta0": 0.3}], ids=["sigma", "eta0"])
 def test_so_many_steps_are_enough(settings) -> None:
@@ -214,9 +196,9 @@ def test_so_many_steps_are_enough(settings) -> None:
     best = found.certificate.dual
     assert np.linalg.norm(found.weights) < 2.0
     accuracy, delta = 3.0, 0.2
-    radius = prob.regulariser.reach(prob.primal(np.zeros(task.dim)) / prob.lam)
-    steps = steps_needed(prob, trainer, radius, slope, accuracy, delta)
+    steps = steps_needed(prob, trainer, slope, accuracy, delta)
     assert 100 < steps < 3000
+    assert steps_needed(prob, trainer, slope, accuracy / 2, delta) > 2 * steps
     rng, above = np.random.default_rng(0), 0
     for _ in range(5):
         state = trainer.init_state(prob)
@@ -224,6 +206,8 @@ def test_so_many_steps_are_enough(settings) -> None:
             state, _ = trainer.update(prob, state, i)
         above += prob.primal(trainer.weights(prob, state)) - best > accuracy
     assert above <= 1
+    with pytest.raises(ParameterError, match="expected accuracy > 0"):
+        steps_needed(prob, OnlineProximal(sigma=0.3), slope, accuracy)
 
 
 def test_the_ball_of_radius_reach_holds_the_optimum() -> None:

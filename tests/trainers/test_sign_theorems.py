@@ -4,26 +4,13 @@ import numpy as np
 import pytest
 from sign_cases import LOSSES, data, problem
 
+from structpred.errors import ParameterError
 from structpred.objectives.scalar.margins import Hinge, SmoothedHinge
 from structpred.rows.linear_task import LinearTask
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.pegasos import Pegasos
 from structpred.trainers.problem import Problem
-from structpred.trainers.sdca import SDCA
-
-
-def steps_for(made: Problem, eps: float) -> tuple[int, int]:
-    """(T, T_0) of Theorem 2, (17) to (19), the latter at the T - T_0 that makes T least."""
-    n, lam, first = len(made.task), made.lam, made.primal(np.zeros(made.task.dim))
-    square = float(made.task.squared_norms().max())
-    if made.surrogate.gamma > 0.0:
-        least = n + square / (lam * made.surrogate.gamma)
-        start = int(np.ceil(least * np.log(max(first / eps, 1.0))))
-        return start + int(np.ceil(least)), start
-    table = made.surrogate.dual_table(made.task.targets)
-    size = square * float((table.high - table.low).max()) ** 2  # G
-    start = int(np.ceil(4.0 * size / (lam * eps))) + max(0, int(np.ceil(n * np.log(2.0 * lam * n * first / size))))
-    return start + int(np.ceil(max(n, size / (lam * eps)))), start
+from structpred.trainers.sdca import SDCA, steps_for
 
 
 def algorithm_2(X, y, c, lam, gamma, t_all, t_start, seed):
@@ -63,6 +50,15 @@ def test_theorem_2_at_its_formula() -> None:
     assert start >= least * np.log(least * first / ((steps - start) * 0.1)) > start - 1.0
     for k in (1, 10, 40, 100, 400):  # (19) at other T - T_0 gives no smaller T
         assert steps <= k + least * np.log(least * first / (k * 0.1)) + 2.0
+
+
+def test_what_theorem_2_is_not_about() -> None:
+    """No tolerance of zero, and no samples that count differently."""
+    for eps in (0.0, -1.0, np.nan):
+        with pytest.raises(ParameterError, match="eps > 0"):
+            steps_for(problem(Hinge(), 0.1), eps)
+    with pytest.raises(ParameterError, match="equal weight"):
+        steps_for(Problem(LinearTask([[1.0], [2.0]], [1, -1], sample_weight=[1.0, 2.0]), Hinge(), 0.1), 0.1)
 
 
 @pytest.mark.parametrize("name", ["hinge", "logistic"])
