@@ -60,15 +60,6 @@ class Region(NamedTuple):
         left = gram - sides.T @ np.linalg.lstsq(system, sides, rcond=None)[0]
         return np.asarray((moves[:, None] * left * moves)[np.ix_(self.problem.unlabelled, self.problem.unlabelled)])
 
-    def contains(self, plus: Floats, minus: Floats | None = None, tol: float = 1e-7) -> bool:
-        """Whether the equations give the optimum there: free points between their bounds, the others on their sides.
-
-        Of solutions that are not unique, such as those with copies of a point, they give only one: then False proves nothing.
-        """
-        found = self.solution(plus, minus)
-        inside = (self.room(plus, minus) >= -tol).all() and abs(found.beta.sum()) <= tol
-        return bool(inside and np.allclose(found.h[self.free], self.sides, atol=1e-6))
-
     def room(self, plus: Floats, minus: Floats | None = None) -> Floats:
         """What is left to each bound of the free points and to each margin of the others; affine in the weights."""
         upper, lower = self.problem.boxes(plus, 1.0 - plus if minus is None else minus)

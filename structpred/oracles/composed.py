@@ -101,7 +101,7 @@ class Composed(Oracle):
 
     def argmax(self, scores: Scores, shape: Shape) -> Labels:
         """The best output."""
-        return self.argmax_batch(scores, np.array([0, len(scores)]), [shape])[0]
+        return self.argmax_batch(scores, np.array([0, np.size(scores)]), [shape])[0]
 
     def argmax_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Labels, Integers]:
         """The best output of each instance, in lockstep."""
@@ -116,7 +116,7 @@ class Composed(Oracle):
 
     def argmax_bound(self, scores: Scores, shape: Shape) -> tuple[Labels, float]:
         """The best output found, and a bound on all."""
-        labels, _, bounds = self.argmax_bound_batch(scores, np.array([0, len(scores)]), [shape])
+        labels, _, bounds = self.argmax_bound_batch(scores, np.array([0, np.size(scores)]), [shape])
         return labels, float(bounds[0])
 
     def argmax_bound_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Labels, Integers, Floats]:

@@ -10,7 +10,7 @@ import numpy as np
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.head_lists import candidate_shape, candidates_of, head_lists
 from structpred.core.oracle import Labels, Scores, Shape
-from structpred.core.scores import checked_batch, checked_scores
+from structpred.core.scores import checked_batch
 from structpred.core.types import Integers
 from structpred.errors import DataError
 from structpred.oracles.arborescence import ArborescenceOracle
@@ -65,14 +65,6 @@ class SecondOrderTree(Composed):
     def n_parts(self, shape: Shape) -> int:
         """Arcs, siblings and grandparents."""
         return int(head_lists(shape).parts[-1]) + 1
-
-    def argmax(self, scores: Scores, shape: Shape) -> Labels:
-        """The best tree; the best that was found, where there is no search."""
-        return super().argmax(checked_scores(scores, self.n_parts(shape), shape), shape)
-
-    def argmax_bound(self, scores: Scores, shape: Shape) -> tuple[Labels, float]:
-        """The best tree that was found, and a bound on all."""
-        return super().argmax_bound(checked_scores(scores, self.n_parts(shape), shape), shape)
 
     def _solved(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> Solved:
         """By compiled rounds; what these do not prove, by the search. Arcs that are no candidates are forbidden."""
