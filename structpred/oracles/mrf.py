@@ -86,11 +86,7 @@ def graph_of(shape: Shape) -> Graph:
     n, n_states = int(n), int(n_states)
     edges = np.array(shape[2:], dtype=np.int64).reshape(-1, 2)
     first, second = edges.T
-    wrong = (
-        ((edges < 0) | (edges >= n)).any(axis=1),
-        first == second,
-        first > second,
-    )
+    wrong = (((edges < 0) | (edges >= n)).any(axis=1), first == second, first > second)
     reasons = (
         f"names a node that is missing: nodes are 0..{n - 1}",
         "joins a node to itself; put such scores on the node",
