@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from structpred.io.treebanks.reader import read_treebank, stream_treebank
     from structpred.io.treebanks.rules import Problem, validate_treebank
     from structpred.io.treebanks.treebank import Sentence, Tree, Treebank, write_treebank
-    from structpred.io.uai import PairwiseProblem, UaiModel, format_uai, read_uai, read_uai_evidence
+    from structpred.io.uai import PairwiseProblem, UaiModel, read_uai, read_uai_evidence
 
 __all__ = [
     "TREEBANK_FORMATS", "Atom", "AttributeCorpus", "ColumnCorpus", "HashedTemplateFeaturizer", "MultiLabelData",
     "OcrWords", "PairwiseProblem", "Problem", "Sentence", "Template", "TemplateFeaturizer", "Tree", "Treebank",
-    "TreebankFormat", "UaiModel", "built_in_templates", "format_columns", "format_crfsuite", "format_uai",
+    "TreebankFormat", "UaiModel", "built_in_templates", "format_columns", "format_crfsuite",
     "load_templates", "read_clus", "read_columns", "read_crfsuite", "read_jsonl", "read_label_xml",
     "read_libsvm_multilabel", "read_mulan", "read_npz_multilabel", "read_ocr", "read_template", "read_text",
     "read_treebank", "read_uai", "read_uai_evidence", "source_name", "stream_treebank", "validate_treebank",

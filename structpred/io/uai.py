@@ -325,23 +325,3 @@ def read_uai_evidence(path: Source) -> dict[int, int]:
         found[variable] = tokens.whole("the state of a variable")
     tokens.end(f"the end after {len(found)} known variables")
     return found
-
-
-def format_uai(model: UaiModel) -> str:
-    """The text of a model's file; numbers are written so that reading gives the same ones.
-
-    >>> print(format_uai(UaiModel("MARKOV", (2,), ((0,),), (np.array([0.5, 2.0]),))), end="")
-    MARKOV
-    1
-    2
-    1
-    1 0
-    <BLANKLINE>
-    2
-    0.5 2.0
-    """
-    lines = [model.kind, str(len(model.n_states)), " ".join(map(str, model.n_states)), str(len(model.scopes))]
-    lines += [" ".join(map(str, (len(scope), *scope))) for scope in model.scopes]
-    for table in model.tables:
-        lines += ["", str(table.size), " ".join(map(repr, table.ravel().tolist()))]
-    return "\n".join(lines) + "\n"

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from uai_text import format_uai
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.errors import DataError
 from structpred.io.text import HeldBytes
 from structpred.io.uai import (
     UaiModel,
-    format_uai,
     read_uai,
     read_uai_evidence,
 )

@@ -5,11 +5,12 @@ import random
 import numpy as np
 import pytest
 from hostile_readers import FUZZ
+from uai_text import format_uai
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.errors import DataError
 from structpred.io.text import HeldBytes
-from structpred.io.uai import format_uai, read_uai, read_uai_evidence
+from structpred.io.uai import read_uai, read_uai_evidence
 
 _SEEDS = [
     b"MARKOV\n3\n2 3 2\n4\n1 0\n2 0 1\n2 2 1\n0\n\n2\n0.5 2\n6\n1 2 3 4 5 6\n6\n1 1 0 2 2 2\n1\n7\n",
