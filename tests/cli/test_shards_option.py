@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 from cli_helpers import Shell
+from quiet_clusters import closing_quietly
 
 from structpred.distributed import Shards, fit, predict
-from structpred.distributed.cluster import closing_quietly
 from structpred.distributed.predict import Job, write_part
 from structpred.errors import ClusterError, DataError, ModelFileError, ParameterError
 from structpred.io.columns import ColumnCorpus

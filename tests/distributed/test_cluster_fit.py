@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 import pytest
 from cluster_data import digest, labeler, small_shards
+from quiet_clusters import closing_quietly
 
 from structpred.distributed import Shards, fit
-from structpred.distributed.cluster import closing_quietly, local_cluster
+from structpred.distributed.cluster import local_cluster
 from structpred.errors import CheckpointError, ClusterError, DataError, MissingCapabilityError, ParameterError
 from structpred.models import ChainLabeler
 

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from quiet_clusters import closing_quietly
 
-from structpred.distributed.cluster import closing_quietly, local_cluster, workers_of
+from structpred.distributed.cluster import local_cluster, workers_of
 from structpred.errors import DependencyError
 
 pytest.importorskip("dask", reason="dask is not installed: pip install 'structpred[distributed]'")
