@@ -26,7 +26,7 @@ class Agreement(Oracle):
 
     def argmax(self, scores: Scores, shape: Shape) -> Labels:
         """The best pair, by looking at all of them."""
-        return self.argmax_batch(scores, np.array([0, len(scores)]), [shape])[0]
+        return self.argmax_batch(scores, np.array([0, np.size(scores)]), [shape])[0]
 
     def argmax_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Labels, Integers]:
         """The best pair of each instance; neighbours of one shape are done together."""

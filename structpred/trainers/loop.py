@@ -280,7 +280,7 @@ class Run:
             found = self.settings.dev(weights)
             score = float(found) if isinstance(found, int | float | np.number) else float("nan")
             if not np.isfinite(score):
-                raise ParameterError(f"dev: the score of held-out data must be finite, got {found!r} after pass {self.passes}")
+                raise ParameterError(f"dev: a held-out score must be a finite number, got {found!r} after pass {self.passes}")
             if self.best_dev is None or score > self.best_dev:
                 self.best_dev, self.best_weights, self.stale = score, weights, 0
             else:

@@ -54,7 +54,7 @@ def test_files_of_another_kind_are_named(here: Here, corpus: Path, tmp_path: Pat
         (tmp_path / "bad.txt").write_bytes(content)
         with pytest.raises(program["PredictorError"], match=message):
             program["predict_file"](str(tmp_path / "bad.txt"))
-    with pytest.raises(program["PredictorError"], match=r"got 'the': a token is a tuple of its columns"):
+    with pytest.raises(program["PredictorError"], match=r"expected a row of columns .*got the string 'the'"):
         program["predict"]([["the", "cat"]])
 
 
@@ -96,7 +96,7 @@ def test_arff_in_all_its_forms(here: Here, tmp_path: Path) -> None:
     assert program["predict_file"](str(tmp_path / "a.arff")) == here("predict", "m.spz", "a.arff", cwd=tmp_path)[1]
     text = (tmp_path / "a.arff").read_text()
     for bad, message in (
-        (text.replace("1.5,", "?,"), "b.arff:10: attribute 'x, y': a missing value \\(\\?\\)"),
+        (text.replace("1.5,", "?,"), "b.arff:10: attribute 'x, y': missing value \\(\\?\\)"),
         (text.replace("1.5,", ""), "b.arff:10: expected 6 values, one per attribute, got 5"),
         (text.replace("'x, y'", "z"), "b.arff: feature 0 is 'z', but 'x, y' in the training data"),
         (text.replace("{2, 5}", "{2, 5, x}"), "b.arff: expected the 6 features of training, got 8"),

@@ -127,7 +127,7 @@ def test_defaults_are_the_estimators() -> None:
     given = train_command(Pipelines()).make_context("pipeline", ["-", "-o", "m.spz"]).params
     defaults = ParsingPipeline().get_params(deep=False)
     compared = set(given) & set(defaults) - {"checkpoint"}
-    assert len(compared) == 18
+    assert len(compared) == 19
     assert {name: given[name] for name in compared} == {name: defaults[name] for name in compared}
 
 

@@ -38,5 +38,5 @@ def test_all_labels_of_a_clus_row_may_be_missing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("row", ["?,red,1,0", "{0 ?}"])
 def test_missing_features_are_named(row: str, tmp_path: Path) -> None:
     """A feature that is missing is an error with file, line and attribute."""
-    with pytest.raises(DataError, match=r"s.arff:7: attribute 'x': a missing value \(\?\)"):
+    with pytest.raises(DataError, match=r"s.arff:7: attribute 'x': missing value \(\?\)"):
         read_mulan(saved(tmp_path, "s.arff", f"{ARFF}1,red,1,?\n{row}\n"), 2)

@@ -215,9 +215,8 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         """The model that says which heads are looked at, fitted: a cheap one, or that of all arcs before one of second order."""
         first = DependencyParser(
             self.trainer, self.C, 3, projective=self.projective, single_root=self.single_root, labelled=False,
-            templates=pruning_templates() if self.order == 1 else self.templates, max_bits=self.max_bits,
-            surrogate=self.surrogate, regulariser=self.regulariser, random_state=self.random_state, verbose=self.verbose,
-            attributes=self.attributes,
+            templates=pruning_templates() if self.order == 1 else self.templates, surrogate=self.surrogate,
+            regulariser=self.regulariser, random_state=self.random_state, verbose=self.verbose, attributes=self.attributes,
         )  # fmt: skip
         first._stage = "pruning"
         try:
