@@ -19,9 +19,10 @@ from structpred.features.arcs import ArcFeatures
 from structpred.io import Treebank, read_treebank
 from structpred.models import ParsingPipeline
 from structpred.models.chain.decoding import chain_inference
-from structpred.models.parser.arcs import tree_inference, tree_oracle
+from structpred.models.parser.arcs import tree_oracle
 from structpred.oracles import ChainOracle, Composed, Logic
 from structpred.oracles.composition.layout import Member
+from structpred.task.inference import Inference
 
 
 class TagsAndTrees(Composed):
@@ -62,7 +63,8 @@ def arc_scores(model, sentences, tags):
     """The parser's scores of all arcs of each sentence with these tags."""
     treebank = Treebank.of([one._replace(upos=own) for one, own in zip(sentences, tags, strict=True)])
     features = ArcFeatures(model.featurizer_.transform(treebank), model.templates_, model.bits_, dtype=model.coef_.dtype)
-    return list(tree_inference(features, tree_oracle(model.projective_, model.single_root)).part_scores(model.coef_))
+    shapes = [(n,) for n in treebank.lengths.tolist()]
+    return list(Inference(features, tree_oracle(model.projective_, model.single_root), shapes).part_scores(model.coef_))
 
 
 def problem(model, sentence, tagger_scores, unsure, weight):

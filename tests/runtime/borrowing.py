@@ -107,6 +107,7 @@ def trainings() -> None:
     trees = [[(2, "det"), (3, "nsubj"), (0, "root"), (3, "obj")]] * 4
     for trainer, projective in (("mira", False), ("bcfw", True), ("oeg", True), ("oeg", False)):
         DependencyParser(trainer, max_iter=2, projective=projective).fit(words, trees).predict(words)
+    DependencyParser("mira", max_iter=2, order=2).fit(words, trees).predict(words)
     graphs = [(rows, np.array([(0, 1), (1, 2), (2, 3), (3, 0)])) for rows in X]
     sets = rng.integers(0, 2, size=(4, 3))
     GraphLabeler("sgd", max_iter=2).fit(graphs, y).predict(graphs)
