@@ -6,9 +6,9 @@ from structpred.runtime.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from structpred.io.columns import ColumnCorpus, format_columns, read_columns
-    from structpred.io.crfsuite import AttributeCorpus, format_crfsuite, read_crfsuite
+    from structpred.io.crfsuite import AttributeCorpus, read_crfsuite
     from structpred.io.jsonl import read_jsonl
-    from structpred.io.multilabel.data import MultiLabelData, read_libsvm_multilabel, read_npz_multilabel, write_npz_multilabel
+    from structpred.io.multilabel.data import MultiLabelData, read_libsvm_multilabel, read_npz_multilabel
     from structpred.io.multilabel.mulan import read_clus, read_label_xml, read_mulan
     from structpred.io.ocr import OcrWords, read_ocr
     from structpred.io.templates.featurizer import TemplateFeaturizer
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 __all__ = [
     "TREEBANK_FORMATS", "Atom", "AttributeCorpus", "ColumnCorpus", "HashedTemplateFeaturizer", "MultiLabelData",
     "OcrWords", "PairwiseProblem", "Problem", "Sentence", "Template", "TemplateFeaturizer", "Tree", "Treebank",
-    "TreebankFormat", "UaiModel", "built_in_templates", "format_columns", "format_crfsuite",
+    "TreebankFormat", "UaiModel", "built_in_templates", "format_columns",
     "load_templates", "read_clus", "read_columns", "read_crfsuite", "read_jsonl", "read_label_xml",
     "read_libsvm_multilabel", "read_mulan", "read_npz_multilabel", "read_ocr", "read_template", "read_text",
     "read_treebank", "read_uai", "read_uai_evidence", "source_name", "stream_treebank", "validate_treebank",
-    "write_npz_multilabel", "write_treebank",
+    "write_treebank",
 ]  # fmt: skip
 
 __getattr__, __dir__ = lazy_names(__name__)

@@ -266,30 +266,3 @@ def read_crfsuite(path: PathLike, *, encoding: str = "utf-8") -> AttributeCorpus
     what `read_text` raises.
     """
     return parse_crfsuite(read_text(path, encoding), source_name(path))
-
-
-def format_crfsuite(corpus: AttributeCorpus) -> str:
-    """The corpus in CRFsuite's text format; `read_crfsuite` gives the same labels, attributes and values back.
-
-    Raises DataError for a name or label that the format cannot hold (empty, or with a tab or a line break).
-    """
-    names = [_escaped(name, "attribute") for name in corpus.attributes]
-    fields = list(map(names.__getitem__, corpus.codes.tolist()))
-    for k in np.flatnonzero(corpus.values != 1).tolist():
-        fields[k] = f"{fields[k]}:{corpus.values[k]!s}"
-    bounds = corpus.indptr.tolist()
-    escaped = {label: _escaped(label, "label") for label in set(itertools.chain.from_iterable(corpus.labels))}
-    out: list[str] = []
-    token = 0
-    for labels in corpus.labels:
-        for label in labels:
-            out.append("\t".join((escaped[label], *fields[bounds[token] : bounds[token + 1]])))
-            token += 1
-        out.append("")
-    return "\n".join(out) + "\n" if out else ""
-
-
-def _escaped(name: str, kind: str) -> str:
-    if not name.strip() or any(c in name for c in "\t\n\r"):
-        raise DataError(f"the {kind} {name!r} cannot be written in CRFsuite's format: it is empty or holds a tab or a line break")
-    return name.replace("\\", "\\\\").replace(":", "\\:")

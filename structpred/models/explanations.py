@@ -161,13 +161,6 @@ class Explanation:
         ordered = sorted(self.contributions, key=lambda c: (-abs(c.score), c.position, c.feature))
         return ordered[:top]
 
-    def by_position(self) -> list[float]:
-        """What each position adds, start, stop and the transition or edge into it included; words count from 1, 0 is the root."""
-        sums: list[list[float]] = [[] for _ in range(self.n_positions)]
-        for c in self.contributions:
-            sums[c.position].append(c.score)
-        return [math.fsum(addends) for addends in sums]
-
     def by_kind(self) -> dict[str, float]:
         """What each kind of contribution adds. The heads of a parser are decided by what arcs add alone."""
         kinds = dict.fromkeys(c.kind for c in self.contributions)

@@ -1,6 +1,6 @@
 """Pictures of training and of results, saved as PNG or SVG (matplotlib is loaded when one is drawn), and the report pages."""
 
-from structpred.report.arcs import displacy, draw_marginals, draw_tree
+from structpred.report.arcs import draw_marginals, draw_tree
 from structpred.report.contents import Contents, Example, Stage, Weights
 from structpred.report.curves import data_curve, gap_curve, halving_curves
 from structpred.report.matrices import confusion, transitions
@@ -9,6 +9,6 @@ from structpred.report.parsing_sections import ParsingContents, parsing_report
 from structpred.report.spans import draw_spans
 
 __all__ = [
-    "Contents", "Example", "ParsingContents", "Stage", "Weights", "confusion", "data_curve", "displacy", "draw_marginals",
+    "Contents", "Example", "ParsingContents", "Stage", "Weights", "confusion", "data_curve", "draw_marginals",
     "draw_spans", "draw_tree", "gap_curve", "halving_curves", "parsing_report", "transitions", "write_page",
 ]  # fmt: skip

@@ -1,7 +1,6 @@
-"""Dependency trees as pictures: arcs over the words as SVG, next to the gold tree or with marginals; and displaCy's JSON."""
+"""Dependency trees as pictures: arcs over the words as SVG, next to the gold tree or with marginals."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -140,26 +139,6 @@ def _checked_marginals(marginals: ArrayLike, words: Sequence[str]) -> Floats:
     weights: Floats = np.clip(found, 0.0, 1.0)
     weights[np.arange(n), np.arange(1, n + 1)] = 0.0
     return weights
-
-
-def displacy(sentence: Any, tree: Parse) -> dict[str, list[dict[str, Any]]]:
-    """The parse in the form that displaCy draws with ``manual=True``; roots have no arc there, and lose their relation.
-
-    sentence: with its words as `forms`, and their universal tags as `upos`, as sentences of a treebank have them.
-    `words` have `text` and `tag`. `arcs` lie between the words `start` < `end`, from 0, and have a `label`; `dir`, "left" or
-    "right", says at which of the two words the arrow points.
-
-    Raises DataError as `draw_tree` does.
-    """
-    arcs = _arcs(sentence.forms, tree, "given")
-    return {
-        "words": [{"text": form, "tag": upos} for form, upos in zip(sentence.forms, sentence.upos, strict=True)],
-        "arcs": [
-            {"start": a.low, "end": a.high, "label": a.label, "dir": "left" if a.word == a.low else "right"}
-            for a in arcs
-            if not a.is_root
-        ],
-    }
 
 
 def _arcs(forms: Sequence[str], tree: Parse, name: str) -> list[Arc]:

@@ -4,8 +4,6 @@ from pathlib import Path
 
 import numpy as np
 
-from structpred.io.multilabel.data import MultiLabelData, write_npz_multilabel
-
 LABELS = ("sun", "rain", "wind", "storm cloud")
 N_FEATURES = 5
 
@@ -60,14 +58,8 @@ def write_all(folder: Path) -> None:
         (folder / f"weather-{name}.arff").write_text(arff_text(X, Y))
         (folder / f"{name}.svm").write_text(libsvm_text(X, Y))
         (folder / f"tree-{name}.arff").write_text(clus_text(X, Y))
-        data = MultiLabelData(_sparse(X), Y.astype(np.uint8), list(LABELS), [f"f{k}" for k in range(N_FEATURES)])
-        write_npz_multilabel(data, folder / f"{name}.npz")
+        names = [f"f{k}" for k in range(N_FEATURES)]
+        np.savez(folder / f"{name}.npz", X=X, Y=Y.astype(np.uint8), label_names=LABELS, feature_names=names)
     (folder / "bare.arff").write_text(arff_text(examples(40, 1)[0], None))
     (folder / "weather.xml").write_text(xml_text(*LABELS))
     (folder / "edges.txt").write_text("# a storm needs rain\nrain\tstorm cloud\n")
-
-
-def _sparse(X: np.ndarray) -> object:
-    from scipy import sparse
-
-    return sparse.csr_array(X)

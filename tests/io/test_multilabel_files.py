@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from npz_files import write_npz
 from scipy import sparse
 
 from structpred.errors import DataError, ParameterError
 from structpred.io.multilabel.arff import read_arff
-from structpred.io.multilabel.data import MultiLabelData, read_libsvm_multilabel, read_npz_multilabel, write_npz_multilabel
+from structpred.io.multilabel.data import MultiLabelData, read_libsvm_multilabel, read_npz_multilabel
 from structpred.io.multilabel.mulan import read_clus, read_label_xml, read_mulan
 
 MULAN = [
@@ -330,7 +331,7 @@ def test_bad_libsvm_text_is_named(tmp_path: Path, text: str, settings: Any, mess
 def test_npz_round_trip(tmp_path: Path) -> None:
     """What is written is read back: features, labels, names and the hierarchy; dense X is read too."""
     data = read_clus(saved(tmp_path, "h.arff", HIERARCHY))
-    write_npz_multilabel(data, tmp_path / "d.npz")
+    write_npz(data, tmp_path / "d.npz")
     back = read_npz_multilabel(tmp_path / "d.npz")
     assert (back.X != data.X).nnz == 0
     assert back.Y.tolist() == data.Y.tolist()

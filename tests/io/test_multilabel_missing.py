@@ -4,9 +4,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from npz_files import write_npz
 
 from structpred.errors import DataError
-from structpred.io.multilabel.data import read_npz_multilabel, write_npz_multilabel
+from structpred.io.multilabel.data import read_npz_multilabel
 from structpred.io.multilabel.mulan import read_clus, read_mulan
 
 ARFF = "@attribute x numeric\n@attribute colour {red,'?'}\n@attribute a {0,1}\n@attribute b numeric\n@data\n"
@@ -25,7 +26,7 @@ def test_missing_labels_are_minus_one(tmp_path: Path) -> None:
     assert data.Y.tolist() == [[1, -1], [-1, 0], [-1, 1], [0, 0]]
     assert data.Y.dtype == np.int8
     assert data.X.toarray().tolist() == [[0.5, 0, 1], [-1, 1, 0], [2, 1, 0], [0, 1, 0]]
-    write_npz_multilabel(data, tmp_path / "d.npz")
+    write_npz(data, tmp_path / "d.npz")
     assert read_npz_multilabel(tmp_path / "d.npz").Y.tolist() == data.Y.tolist()
     assert read_mulan(saved(tmp_path, "w.arff", ARFF + "0.5,red,1,0\n"), 2).Y.dtype == np.uint8
 

@@ -48,7 +48,7 @@ def test_contributions_add_up_to_the_score(model: ChainLabeler) -> None:
             found = model.explain(x, given)
             assert sum(c.score for c in found.contributions) == pytest.approx(naive_score(model, x, given), abs=1e-9)
             assert found.score == pytest.approx(naive_score(model, x, given), abs=1e-9)
-            assert sum(found.by_position()) == pytest.approx(found.score, abs=1e-9)
+            assert sum(found.by_kind().values()) == pytest.approx(found.score, abs=1e-9)
 
 
 def test_contributions_name_every_part(model: ChainLabeler) -> None:

@@ -45,7 +45,7 @@ def test_label_sets_add_up(labels: MultiLabelMRF) -> None:
         assert labels.explain(x, one).score == pytest.approx(score_of_set(labels, x, one), abs=1e-9)
         why = labels.explain(x, list(one), against=list(other))
         assert total(why.contributions) == pytest.approx(score_of_set(labels, x, one) - score_of_set(labels, x, other), abs=1e-9)
-        assert sum(why.by_position()) == pytest.approx(why.score, abs=1e-9)
+        assert sum(why.by_kind().values()) == pytest.approx(why.score, abs=1e-9)
         assert why.output == [name for name, state in zip("012", one, strict=True) if state]
 
 

@@ -1,7 +1,6 @@
 """Pictures of dependency trees: every arc is there, nested and told apart; no text becomes markup; displaCy's JSON."""
 
 import itertools
-import json
 import random
 import re
 from typing import NamedTuple
@@ -10,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from structpred.errors import DataError
-from structpred.report import displacy, draw_tree
+from structpred.report import draw_tree
 from structpred.report.arc_layout import SMALL, Arc, Side, columns, text_width
 from structpred.text.markup import visible
 
@@ -22,13 +21,6 @@ class Tree(NamedTuple):
 
     heads: list[int]
     labels: list[str] | None
-
-
-class Words(NamedTuple):
-    """A sentence."""
-
-    forms: list[str]
-    upos: list[str]
 
 
 FORMS = ["A", "hearing", "is", "scheduled", "on", "the", "issue", "today"]
@@ -230,25 +222,3 @@ def test_what_cannot_be_drawn(
     """Lengths that differ, heads outside the sentence and words that are their own head are refused in words."""
     with pytest.raises(DataError, match=message):
         draw_tree(forms, Tree(heads, None), gold=None if gold is None else Tree(gold, None), tags=tags)
-
-
-def test_displacy() -> None:
-    """The JSON has displaCy's keys, arcs from left to right, and says where the arrow points; it comes back as the tree."""
-    made = displacy(Words(FORMS, ["X"] * 8), CROSSING)
-    assert made["arcs"][0] == {"start": 0, "end": 1, "label": "det", "dir": "left"}
-    assert made["arcs"][-1] == {"start": 3, "end": 7, "label": "advmod", "dir": "right"}
-    back = json.loads(json.dumps(made))
-    assert back == made
-    heads, labels = [0] * 8, ["root"] * 8
-    for arc in back["arcs"]:
-        assert arc["start"] < arc["end"]
-        word, head = (arc["start"], arc["end"]) if arc["dir"] == "left" else (arc["end"], arc["start"])
-        heads[word], labels[word] = head + 1, arc["label"]
-    assert Tree(heads, labels) == CROSSING
-    assert [word["text"] for word in back["words"]] == FORMS
-
-
-def test_displacy_keeps_text_as_it_is() -> None:
-    """Words are data in the JSON: nothing is replaced or escaped."""
-    made = displacy(Words(NASTY, ["T"] * len(NASTY)), random_tree(len(NASTY), 3))
-    assert [word["text"] for word in made["words"]] == NASTY

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.data.hierarchy import LabelHierarchy
-from structpred.errors import DataError, ParameterError
+from structpred.errors import DataError
 from structpred.io.opening import Source, check_unpacked, limit_of_unpacking
 from structpred.io.string_codes import NumberedNames, StringCodes
 from structpred.io.text import quoted, read_text, source_name, split_lines, stream_name
@@ -314,23 +314,3 @@ def _features(arrays: dict[str, npt.NDArray[Any]], name: str) -> Any:
         raise DataError(f"{name}: X_data, X_indices, X_indptr and X_shape are not a valid CSR matrix: {error}") from None
     X.sum_duplicates()
     return X
-
-
-def write_npz_multilabel(data: MultiLabelData, path: str | os.PathLike[str]) -> None:
-    """Write an npz file that read_npz_multilabel reads, atomically; the features as CSR parts."""
-    import io
-
-    from structpred.storage.bundles import write_atomic
-
-    if not isinstance(data, MultiLabelData):
-        raise ParameterError(f"expected a MultiLabelData, got {type(data).__name__}")
-    X = data.X.tocsr()
-    arrays: dict[str, Any] = {
-        "X_data": X.data, "X_indices": X.indices, "X_indptr": X.indptr, "X_shape": np.array(X.shape), "Y": data.Y,
-        "label_names": np.array(data.label_names, dtype=np.str_), "feature_names": np.array(data.feature_names, dtype=np.str_),
-    }  # fmt: skip
-    if data.hierarchy is not None:
-        arrays["hierarchy"] = data.hierarchy.edges
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, **arrays)
-    write_atomic(path, buffer.getvalue())
