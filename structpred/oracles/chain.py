@@ -7,18 +7,18 @@ from itertools import pairwise, product
 
 import numpy as np
 
-from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.scores import check_listed, checked_batch, checked_scores, checked_sizes, checked_sums, checked_table
 from structpred.core.types import Floats, Integers
 from structpred.core.weights import padded
-from structpred.errors import DataError, InfeasibleError
+from structpred.errors import InfeasibleError
 from structpred.projections.lockstep import nearest_mixture
 from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits
 from structpred.runtime.ranges import ends_of
 
 _kernels = later("structpred.oracles.chains._chain_kernels")
+_tree_losses = later("structpred.oracles.fields._tree_losses")
 _tree_kernels = later("structpred.oracles.fields._tree_mrf_kernels")
 _sum_kernels = later("structpred.oracles.chains._chain_sum_kernels")
 _projection = later("structpred.projections.tree_marginals")
@@ -121,24 +121,11 @@ class ChainOracle(Oracle):
     def argmax_per_loss(self, scores: Scores, costs: Floats, shape: Shape) -> tuple[Floats, Floats, list[Labels]]:
         """The best label sequence for each value of a whole-number loss, by counting it in the state of the dynamic program.
 
-        O(T L^2 K) for K values (Hamming: T + 1, so O(T^2 L^2)). Raises DataError for costs that are not whole numbers.
+        O(T L (L + T) K) for K values (Hamming: T + 1). Raises DataError for costs that are not whole numbers.
         """
         scores, (length, n_labels) = self._given(scores, shape)
         costs = checked_scores(costs, len(scores), shape)
-        whole = np.rint(costs).astype(np.int64)
-        if not np.array_equal(whole, costs):
-            raise DataError("argmax_per_loss needs part costs that are whole numbers")
-        nodes, edges = whole[: length * n_labels].reshape(length, n_labels), whole[length * n_labels :]
-        low = int(nodes.min() + min(int(edges.min()), 0))
-        size = length * (int(nodes.max() + max(int(edges.max()), 0)) - low) + 1
-        check_fits(16 * length * size * n_labels, f"losses up to {size - 1} of {length:,} positions with {n_labels} labels")
-        values, froms = np.empty((length, size, n_labels)), np.zeros((length, size, n_labels), np.int64)
-        _kernels().best_per_loss(scores, whole, length, n_labels, low, size, values, froms)
-        attained = np.flatnonzero(values[-1].max(axis=1) > 0.5 * FORBIDDEN)
-        labels = np.empty((len(attained), length), np.int64)
-        for row, c in zip(labels, attained.tolist(), strict=True):
-            _kernels().read_per_loss(values, froms, whole, length, n_labels, low, c, int(values[-1, c].argmax()), row)
-        return (attained + low * length).astype(np.float64), values[-1, attained].max(axis=1), list(labels)
+        return _tree_losses().best_per_loss(scores, costs, _as_tree(length, n_labels), n_labels)
 
     def max_marginals(self, scores: Scores, shape: Shape) -> Floats:
         """(T, L): the score of the best sequence that has label l at position t."""

@@ -5,11 +5,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Scores, Shape
 from structpred.core.scores import runs_of
 from structpred.core.types import Floats, Integers
-from structpred.errors import DataError
+from structpred.oracles.fields._tree_losses import best_per_loss
 from structpred.oracles.mrf import PairwiseOracle, graph_of, graph_shape, pairwise_batch, pairwise_scores, refuse
 from structpred.projections.tree_marginals import Forest, plan_of, project_forests
 from structpred.runtime.lazy_names import later
@@ -99,30 +98,7 @@ class TreeMRF(PairwiseOracle):
         O(n^2 K^2) for Hamming losses. Raises DataError for costs that are not whole numbers.
         """
         scores, costs = pairwise_scores(scores, shape), pairwise_scores(costs, shape)
-        plan, (n, k) = tree_plan(shape), shape[:2]
-        if not np.array_equal(costs, np.rint(costs)):
-            raise DataError("argmax_per_loss needs part costs that are whole numbers")
-        whole = costs.astype(np.int64)
-        node_lows, edge_lows, _, sizes, message_sizes, merged_sizes = counted = np.zeros((6, n), np.int64)
-        base = int(_kernels().loss_sizes(whole, plan, k, *counted))
-        value_starts = k * np.concatenate(([0], np.cumsum(sizes)))
-        pointers = np.array((message_sizes, merged_sizes))
-        ends = k * np.cumsum(pointers, axis=1)
-        root = int(plan[-1, 0])
-        what = f"losses of {int(sizes[root])} values on {n:,} nodes with {k} states"
-        check_fits(8 * int(value_starts[-1]) + 4 * int(ends[:, -1].sum()), what)
-        values, states, losses = np.empty(value_starts[-1]), *(np.zeros(end, np.int32) for end in ends[:, -1].tolist())
-        rooms = message_sizes, merged_sizes, ends - k * pointers
-        _kernels().best_losses(
-            scores, whole, plan, k, node_lows, edge_lows, *rooms, value_starts, values, states, losses
-        )  # fmt: skip
-        table = values[value_starts[root] : value_starts[root + 1]].reshape(k, -1)
-        attained = np.flatnonzero(table.max(axis=0) > 0.5 * FORBIDDEN)
-        labels = np.empty((len(attained), n), np.int64)
-        for row, level in zip(labels, attained.tolist(), strict=True):
-            state = int(table[:, level].argmax())
-            _kernels().read_loss(whole, plan, k, edge_lows, *rooms, states, losses, state, level, row)
-        return (attained + base).astype(np.float64), table[:, attained].max(axis=0), list(labels)
+        return best_per_loss(scores, costs, tree_plan(shape), shape[1])
 
     def project(self, point: Scores, shape: Shape) -> Floats:
         """The nearest node and edge marginals, by their dual in the separators; accuracy as `project_forests` says."""

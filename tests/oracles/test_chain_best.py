@@ -96,7 +96,7 @@ def test_k_best_of_a_long_chain() -> None:
         (lambda theta, shape: CHAIN.argmax(theta, shape), "decoding"),
         (lambda theta, shape: CHAIN.marginals(theta, shape), "marginals"),
         (lambda theta, shape: CHAIN.kbest(theta, shape, 1000), "1000 best"),
-        (lambda theta, shape: CHAIN.argmax_per_loss(theta, np.ones(len(theta)), shape), "losses up to"),
+        (lambda theta, shape: CHAIN.argmax_per_loss(theta, np.arange(len(theta)) % 2.0, shape), "losses of"),
     ],
     ids=["argmax", "marginals", "kbest", "argmax_per_loss"],
 )
@@ -112,6 +112,6 @@ def test_what_cannot_fit_is_refused_before_it_is_allocated(call, what, monkeypat
     try:
         with pytest.raises(DataError, match=rf"{what}.*would need .* GiB.*available"):
             call(theta, shape)
-        assert tracemalloc.get_traced_memory()[1] < 4 * theta.nbytes
+        assert tracemalloc.get_traced_memory()[1] < 5 * theta.nbytes
     finally:
         tracemalloc.stop()

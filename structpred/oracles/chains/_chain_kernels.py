@@ -154,40 +154,6 @@ def write_parts(labels, first, length, n_labels, out, place):
 
 
 @njit(cache=True, nogil=True)
-def best_per_loss(scores, costs, length, n_labels, low, size, values, froms):
-    """values[t, c, l]: the best score of a prefix of cost low * (t + 1) + c that ends in label l; froms: the label before.
-
-    costs are whole numbers, each position's node and edge together at least `low`. (Bauer, Mueller & Kloft 2014.)
-    """
-    edges = length * n_labels
-    values[:] = -np.inf
-    for label in range(n_labels):
-        values[0, costs[label] - low, label] = scores[label]
-    for t in range(1, length):
-        for p in range(n_labels):
-            for label in range(n_labels):
-                gain = scores[edges + p * n_labels + label] + scores[t * n_labels + label]
-                step = costs[edges + p * n_labels + label] + costs[t * n_labels + label] - low
-                for c in range(size - step):
-                    before = values[t - 1, c, p]
-                    if before > -np.inf and before + gain > values[t, c + step, label]:
-                        values[t, c + step, label] = before + gain
-                        froms[t, c + step, label] = p
-
-
-@njit(cache=True, nogil=True)
-def read_per_loss(values, froms, costs, length, n_labels, low, c, label, out):
-    """Write the path that ends in `label` with cost index c into out."""
-    edges = length * n_labels
-    for t in range(length - 1, -1, -1):
-        out[t] = label
-        if t > 0:
-            p = froms[t, c, label]
-            c -= costs[edges + p * n_labels + label] + costs[t * n_labels + label] - low
-            label = p
-
-
-@njit(cache=True, nogil=True)
 def max_marginals(scores, length, n_labels, ahead, out):
     """out[t, l] = the best score of a sequence that has label l at position t."""
     edges = length * n_labels
