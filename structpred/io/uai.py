@@ -1,4 +1,4 @@
-"""The UAI format of graphical models (that of the inference competitions): reader, writer, and pairwise problems.
+"""The UAI format of graphical models (that of the inference competitions): reader, and pairwise problems.
 
 A file is a preamble (MARKOV or BAYES, the number of variables, the number of states of each, the number of factors, and for each
 the number of its variables and which they are) and then a table for each factor: the number of entries and the entries, the last
@@ -153,23 +153,6 @@ class UaiModel:
     n_states: tuple[int, ...]
     scopes: Sequence[tuple[int, ...]]
     tables: Sequence[Floats]
-
-    @classmethod
-    def of(cls, shape: Shape, scores: Floats) -> "UaiModel":
-        """The model of a pairwise problem: one factor per node, one per edge, exp(score); forbidden parts become zeros.
-
-        Raises DataError for scores whose exponential is not a positive float64 (above 709 or below -745).
-        """
-        n, k = shape[:2]
-        edges = [(shape[at], shape[at + 1]) for at in range(2, len(shape), 2)]
-        allowed = scores > 0.5 * FORBIDDEN
-        with np.errstate(over="ignore", under="ignore"):
-            values = np.exp(scores)
-        bad = np.flatnonzero(allowed & ~((values > 0.0) & (values < np.inf)))
-        if len(bad):
-            raise DataError(f"part {bad[0]}: exp({scores[bad[0]]:.6g}) does not fit float64, and UAI files hold no logarithms")
-        nodes, pairs = values[: n * k].reshape(n, k), values[n * k :].reshape(len(edges), k, k)
-        return cls("MARKOV", (k,) * n, (*((i,) for i in range(n)), *edges), (*nodes, *pairs))
 
     def score(self, labels: ArrayLike) -> float:
         """The log of the product of all factors for one assignment; -inf where one of them is zero."""

@@ -66,14 +66,6 @@ class QPBO(PairwiseOracle):
         return mu
 
     @staticmethod
-    def submodular(scores: Scores, shape: Shape) -> bool:
-        """Whether every edge favours agreement: s00 + s11 >= s01 + s10 (but for rounding). Then the relaxation is exact."""
-        _two_states(shape)
-        tables = given(scores, shape)[2 * shape[0] :].reshape(-1, 2, 2)
-        excess = (tables[:, 0, 0] - tables[:, 0, 1]) + (tables[:, 1, 1] - tables[:, 1, 0])
-        return bool((excess >= -1e-15 * np.abs(tables).sum(axis=(1, 2))).all())
-
-    @staticmethod
     def example_shapes() -> list[Shape]:
         """The shapes of the parent that have two states, and cycles and a grid."""
         more = (1, 2), (3, 2, 0, 1, 0, 2, 1, 2), (6, 2, 0, 1, 1, 2, 0, 3, 3, 4, 1, 4, 4, 5, 2, 5)

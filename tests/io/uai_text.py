@@ -1,5 +1,8 @@
 """Models as files of the UAI format."""
 
+import numpy as np
+
+from structpred.core.oracle import Shape
 from structpred.io.uai import UaiModel
 
 
@@ -10,3 +13,12 @@ def format_uai(model: UaiModel) -> str:
     for table in model.tables:
         lines += ["", str(table.size), " ".join(map(repr, table.ravel().tolist()))]
     return "\n".join(lines) + "\n"
+
+
+def model_of(shape: Shape, scores: np.ndarray) -> UaiModel:
+    """The model of a pairwise problem: one factor per node, one per edge, exp(score); forbidden parts become zeros."""
+    n, k = shape[:2]
+    edges = [(shape[at], shape[at + 1]) for at in range(2, len(shape), 2)]
+    values = np.exp(scores)
+    nodes, pairs = values[: n * k].reshape(n, k), values[n * k :].reshape(len(edges), k, k)
+    return UaiModel("MARKOV", (k,) * n, (*((i,) for i in range(n)), *edges), (*nodes, *pairs))
