@@ -77,27 +77,3 @@ def solve_master(gram, offsets, inv_lam, starts, members, alpha, rest, gradient,
         if not worst > tolerance:
             break
     return worst
-
-
-@njit(cache=True, nogil=True)
-def products_with(k, idx, val, bounds, dense, gram):
-    """Row and column k of the Gram matrix of sparse planes, up to the diagonal; dense: zeros, and zeros again afterwards."""
-    for j in range(bounds[k], bounds[k + 1]):
-        dense[idx[j]] = val[j]
-    for p in range(k + 1):
-        total = 0.0
-        for j in range(bounds[p], bounds[p + 1]):
-            total += dense[idx[j]] * val[j]
-        gram[k, p] = total
-        gram[p, k] = total
-    for j in range(bounds[k], bounds[k + 1]):
-        dense[idx[j]] = 0.0
-
-
-@njit(cache=True, nogil=True)
-def combine(alpha, idx, val, bounds, out):
-    """out += sum_k alpha[k] times plane k."""
-    for k in range(alpha.shape[0]):
-        if alpha[k] != 0.0:
-            for j in range(bounds[k], bounds[k + 1]):
-                out[idx[j]] += alpha[k] * val[j]

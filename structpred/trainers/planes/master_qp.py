@@ -96,14 +96,21 @@ class Master(NamedTuple):
         bounds = np.concatenate((self.bounds, ends)).astype(np.int64)
         gram = np.empty((old + new, old + new))
         gram[:old, :old] = self.gram
-        _fill_gram(gram, old, idx, val, bounds, dim)
         block = np.concatenate((self.block, [j for j, _, _ in planes])).astype(np.int64)
         offset = np.concatenate((self.offset, [b for _, _, b in planes]))
         zeros = np.zeros(new)
-        return Master(
+        grown = Master(
             idx, val, bounds, block, offset, np.concatenate((self.alpha, zeros)),
             np.concatenate((self.idle, zeros.astype(np.int64))), gram, self.n_blocks,
         )  # fmt: skip
+        _fill_gram(gram, old, grown.rows(dim))
+        return grown
+
+    def rows(self, dim: int) -> Any:
+        """The planes as a sparse matrix."""
+        from scipy.sparse import csr_array
+
+        return csr_array((self.val, self.idx, self.bounds), shape=(self.n_planes, dim))
 
     def solve(self, lam: float, tolerance: float, max_sweeps: int = 1000) -> "Master":
         """The alpha of the optimum to `tolerance` (the largest gain in slope that a block leaves), from the present one on."""
@@ -114,9 +121,7 @@ class Master(NamedTuple):
 
     def weights(self, lam: float, dim: int) -> Floats:
         """w = sum_k alpha_k a_k / lam."""
-        out = np.zeros(dim)
-        _kernels().combine(self.alpha / lam, self.idx, self.val, self.bounds, out)
-        return out
+        return np.asarray(self.rows(dim).T @ (self.alpha / lam))
 
     def dual(self, lam: float) -> float:
         """The dual value of alpha: a lower bound of the training problem."""
@@ -169,18 +174,14 @@ def feasible(alpha: Floats, block: Integers) -> Floats:
     return np.asarray(alpha / np.maximum(sums, 1.0)[block])
 
 
-def _fill_gram(gram: Floats, first: int, idx: Integers, val: Floats, bounds: Integers, dim: int) -> None:
+def _fill_gram(gram: Floats, first: int, rows: Any) -> None:
     """The inner products of the planes from `first` on with all planes. Either way adds in the order of the features."""
     n = len(gram)
     if n - first <= FEW:
-        dense = np.zeros(dim)
         for k in range(first, n):
             abandon_if_asked()
-            _kernels().products_with(k, idx, val, bounds, dense, gram)
+            gram[k] = gram[:, k] = rows @ rows[[k]].toarray()[0]
         return
-    from scipy.sparse import csr_array
-
-    rows = csr_array((val, idx, bounds), shape=(n, dim))
     columns = rows.T.tocsr()
     for k in range(first, n, ROWS):
         abandon_if_asked()
@@ -229,7 +230,7 @@ class MappedMaster(NamedTuple):
 
     def _solved(self, lam: float, tolerance: float) -> "MappedMaster":
         """With the present scales."""
-        planes, dual_map, rows = self.planes, self._map(), self._rows()
+        planes, dual_map, rows = self.planes, self._map(), self.planes.rows(self.dim)
         scale, low, high = dual_map.expanded(self.dim)
         alpha = planes.alpha
         for _ in range(STEPS):
@@ -261,12 +262,6 @@ class MappedMaster(NamedTuple):
         found: DualMap = self.regulariser.dual_map()._replace(scale=self.scale)  # type: ignore[attr-defined]
         return found
 
-    def _rows(self) -> Any:
-        """The planes as a sparse matrix."""
-        from scipy.sparse import csr_array
-
-        return csr_array((self.planes.val, self.planes.idx, self.planes.bounds), shape=(self.planes.n_planes, self.dim))
-
     def _loss(self) -> float:
         return dot(self.planes.offset, self.planes.alpha)
 
@@ -285,7 +280,7 @@ class MappedMaster(NamedTuple):
     def slacks(self, lam: float) -> Floats:
         """xi_j of every block at w: the largest plane, or zero."""
         xi = np.zeros(int(self.planes.n_blocks))
-        np.maximum.at(xi, self.planes.block, self.planes.offset - self._rows() @ self.weights(lam, self.dim))
+        np.maximum.at(xi, self.planes.block, self.planes.offset - self.planes.rows(self.dim) @ self.weights(lam, self.dim))
         return xi
 
     def pruned(self, max_idle: int) -> "MappedMaster":
