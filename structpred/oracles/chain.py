@@ -127,13 +127,6 @@ class ChainOracle(Oracle):
         costs = checked_scores(costs, len(scores), shape)
         return _tree_losses().best_per_loss(scores, costs, _as_tree(length, n_labels), n_labels)
 
-    def max_marginals(self, scores: Scores, shape: Shape) -> Floats:
-        """(T, L): the score of the best sequence that has label l at position t."""
-        scores, (length, n_labels) = self._given(scores, shape)
-        out = np.empty((length, n_labels))
-        _kernels().max_marginals(scores, length, n_labels, np.empty((2, n_labels)), out)
-        return out
-
     project = nearest_mixture
 
     def clique_parts(self, shape: Shape) -> tuple[Integers, Integers]:

@@ -41,7 +41,6 @@ QUESTIONS: dict[str, Callable[[Any, Any, Shape, int], object]] = {
     "marginals": lambda o, s, shape, p: o.marginals(s, shape),
     "log_partition": lambda o, s, shape, p: o.log_partition(s, shape),
     "kbest": lambda o, s, shape, p: o.kbest(s, shape, 2),
-    "max_marginals": lambda o, s, shape, p: o.max_marginals(s, shape),
     "project": lambda o, s, shape, p: o.project(s, shape),
     "relaxation": lambda o, s, shape, p: o.relaxation(s, shape).mu,
 }

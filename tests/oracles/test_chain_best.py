@@ -6,6 +6,7 @@ import pytest
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.errors import DataError
 from structpred.oracles.chain import ChainOracle
+from structpred.oracles.chains._chain_kernels import max_marginals
 from structpred.oracles.enumerated import EnumeratedOracle
 from structpred.runtime import memory
 
@@ -71,7 +72,11 @@ def test_max_marginals(shape, kind) -> None:
     """out[t, l] is the best score among the outputs with label l at position t; its maximum is the best score at every t."""
     rng = np.random.default_rng(2)
     theta = scores_of(rng, shape, kind)
-    found = CHAIN.max_marginals(theta, shape)
+    (length, n_labels), nodes, found, own = shape, shape[0] * shape[1], np.empty(shape), np.empty(shape)
+    max_marginals(theta, length, n_labels, 0, np.empty((2, n_labels)), found)
+    repeated = np.concatenate((theta[:nodes], np.tile(theta[nodes:], length)))  # a table of its own for each step
+    max_marginals(repeated, length, n_labels, n_labels**2, np.empty((2, n_labels)), own)
+    assert np.array_equal(found, own)
     listed, counts = LISTED.table(shape)
     values, labels = counts @ theta, np.array(listed)
     wanted = [[values[labels[:, t] == label].max() for label in range(shape[1])] for t in range(shape[0])]

@@ -129,26 +129,15 @@ def chain_kbest(
 def chain_score_gaps(data: PackedSequences, n_labels: int, w: Vector, fixed: FixedScores | None) -> list[Floats]:
     """By how much the best sequence outscores the best one with another label at position t; inf where there is none."""
     found, inference = [], chain_inference(data, n_labels, w, fixed)
-    oracle = inference.oracle
+    step = 0 if isinstance(inference.oracle, ChainOracle) else n_labels**2  # all positions share a table, or each has its own
     for i, (theta, shape) in enumerate(zip(inference.part_scores(w), inference.shapes, strict=True)):
-        best = oracle.max_marginals(theta, shape) if isinstance(oracle, ChainOracle) else _max_marginals(theta, shape)
+        best = np.empty(shape[:2])
+        _chains().max_marginals(theta, *best.shape, step, np.empty((2, n_labels)), best)
         _check_possible(float(best[0].max()) > 0.5 * FORBIDDEN, i)
         ordered = np.sort(best, axis=1)
         second = ordered[:, -2] if n_labels > 1 else np.full(shape[0], -np.inf)
         found.append(np.where(second > -1e29, ordered[:, -1] - second, np.inf))
     return found
-
-
-def _max_marginals(theta: Floats, shape: Shape) -> Floats:
-    """(T, L): the score of the best sequence that has label l at position t, where each step has scores of its own."""
-    length, n_labels = shape[:2]
-    nodes, steps = theta[: length * n_labels].reshape(-1, n_labels), theta[length * n_labels :].reshape(-1, n_labels, n_labels)
-    before, after = nodes.copy(), np.zeros_like(nodes)
-    for t in range(1, length):
-        before[t] += (before[t - 1][:, None] + steps[t - 1]).max(axis=0)
-    for t in range(length - 2, -1, -1):
-        after[t] = (steps[t] + nodes[t + 1] + after[t + 1]).max(axis=1)
-    return before + after
 
 
 def _check_possible(possible: bool, sample: int) -> None:
@@ -163,6 +152,7 @@ def checked_k(k: Any, name: str = "k") -> int:
     return int(k)
 
 
+_chains = later("structpred.oracles.chains._chain_kernels")
 _kernels = later("structpred.oracles.chains._phrase_kernels")
 
 

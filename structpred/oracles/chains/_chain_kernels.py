@@ -154,8 +154,8 @@ def write_parts(labels, first, length, n_labels, out, place):
 
 
 @njit(cache=True, nogil=True)
-def max_marginals(scores, length, n_labels, ahead, out):
-    """out[t, l] = the best score of a sequence that has label l at position t."""
+def max_marginals(scores, length, n_labels, step, ahead, out):
+    """out[t, l] = the best score of a sequence that has label l at position t. step: how far apart tables of transitions are."""
     edges = length * n_labels
     for label in range(n_labels):
         out[0, label] = scores[label]
@@ -163,14 +163,14 @@ def max_marginals(scores, length, n_labels, ahead, out):
         for label in range(n_labels):
             best = -np.inf
             for p in range(n_labels):
-                best = max(best, out[t - 1, p] + scores[edges + p * n_labels + label])
+                best = max(best, out[t - 1, p] + scores[edges + (t - 1) * step + p * n_labels + label])
             out[t, label] = best + scores[t * n_labels + label]
     ahead[0, :] = 0.0
     for t in range(length - 2, -1, -1):
         for p in range(n_labels):
             best = -np.inf
             for label in range(n_labels):
-                x = ahead[0, label] + scores[(t + 1) * n_labels + label] + scores[edges + p * n_labels + label]
+                x = ahead[0, label] + scores[(t + 1) * n_labels + label] + scores[edges + t * step + p * n_labels + label]
                 best = max(best, x)
             ahead[1, p] = best
         for p in range(n_labels):
