@@ -12,6 +12,9 @@ from structpred.core.oracle import Shape
 from structpred.core.scores import kept_for_shapes
 from structpred.core.types import ArrayLike, Flags, Integers
 from structpred.errors import DataError
+from structpred.runtime.lazy_names import later
+
+_kernels = later("structpred.core._head_list_kernels")
 
 
 class HeadLists(NamedTuple):
@@ -61,19 +64,4 @@ def candidates_of(shape: Shape) -> Flags:
 @kept_for_shapes
 def head_lists(shape: Shape) -> HeadLists:
     """The lists of a shape; kept for the shapes that were used last."""
-    allowed = candidates_of(shape)
-    n, end = len(allowed), allowed.size
-    sizes, words, parts = [], [], []
-    for h in range(n + 1):
-        below, above = np.flatnonzero(allowed[:, h]) + 1, np.flatnonzero(allowed[h - 1]) if h else np.empty(0, np.int64)
-        left, right = below[below < h][::-1], below[below > h]
-        sizes.append((len(above), len(left), len(right)))
-        words += [left, right, above]
-        tail = sum((d + 1) * (d + 2) // 2 for d in sizes[-1][1:]) + len(above) * len(below)
-        parts += [(left - 1) * (n + 1) + h, (right - 1) * (n + 1) + h, (h - 1) * (n + 1) + above, np.arange(end, end + tail)]
-        end += tail
-    flat = np.concatenate(parts)
-    arcs = np.flatnonzero(flat < allowed.size)
-    pairs = arcs[np.argsort(flat[arcs], kind="stable")].reshape(-1, 2)
-    ends, copies = (np.cumsum([0, *map(len, lists)]) for lists in (words, parts))
-    return HeadLists(np.array(sizes), np.concatenate(words), ends[::3], flat, copies[::4], pairs)
+    return HeadLists(*_kernels().list_heads(candidates_of(shape)))

@@ -4,14 +4,17 @@ Koo, Rush, Collins, Jaakkola & Sontag, Dual decomposition for parsing with non-p
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
+from heapq import heappop, heappush
+from typing import Any
 
 import numpy as np
 
 from structpred.core.fixed_scores import FORBIDDEN
-from structpred.core.head_lists import candidate_shape, candidates_of, head_lists
+from structpred.core.head_lists import HeadLists, candidate_shape, candidates_of, head_lists
 from structpred.core.oracle import Labels, Scores, Shape
 from structpred.core.scores import checked_batch
-from structpred.core.types import Integers
+from structpred.core.types import Flags, Floats, Integers
 from structpred.errors import DataError
 from structpred.oracles.arborescence import ArborescenceOracle
 from structpred.oracles.composed import Composed
@@ -21,9 +24,12 @@ from structpred.oracles.head_automaton import HeadAutomaton
 from structpred.oracles.projective import ProjectiveOracle
 from structpred.oracles.trees._trees import projective_scratch, tree_room
 from structpred.runtime.lazy_names import later
-from structpred.runtime.ranges import ends_of
+from structpred.runtime.settings import checked_whole
 
 _kernels = later("structpred.oracles.trees._second_order_tree_kernels")
+
+#: rounds where arcs are pinned
+PINNED = 20
 
 
 class SecondOrderTree(Composed):
@@ -51,7 +57,7 @@ class SecondOrderTree(Composed):
         self, projective: bool = False, single_root: bool = True, *, rounds: int = 40, max_nodes: int | None = 1000
     ) -> None:
         super().__init__([], max_nodes=max_nodes)
-        self.projective, self.single_root, self.rounds = bool(projective), bool(single_root), int(rounds)
+        self.projective, self.single_root, self.rounds = bool(projective), bool(single_root), checked_whole(rounds, "rounds")
         self._tree = ProjectiveOracle(self.single_root) if projective else ArborescenceOracle(self.single_root)
         self._word = HeadAutomaton()
 
@@ -79,21 +85,35 @@ class SecondOrderTree(Composed):
         rooms = projective_scratch(longest if self.projective else 0), tree_room(0 if self.projective else longest)
         found = Solved([np.empty(shape[0], np.int64) for shape in shapes], np.empty(len(shapes)), [False] * len(shapes))
         for i, shape in enumerate(shapes):
-            theta, allowed, lists = flat[offsets[i] : offsets[i + 1]], candidates_of(shape).ravel(), head_lists(shape)
-            theta[: len(allowed)][~allowed] = FORBIDDEN
-            size = 1.0 + float(np.abs(theta[theta > 0.5 * FORBIDDEN]).sum())
-            near = np.maximum(theta, -4.0 * size)
-            copies, tree = near[lists.parts], np.where(allowed, near[: len(allowed)] / 3.0, FORBIDDEN)
-            copies[lists.pairs] /= 3.0
-            numbers = near, tuple(lists), self.projective, self.single_root, self.rounds, 1e-13 * size, copies, tree, rooms
-            found.bounds[i], found.proven[i] = _kernels().rounds_of_tree(*numbers, found.labels[i])
-        left = [] if self.max_nodes is None else [i for i, proven in enumerate(found.proven) if not proven]
-        if left:
-            own = np.concatenate([flat[offsets[i] : offsets[i + 1]] for i in left])
-            searched = super()._solved(own, ends_of(np.diff(offsets)[left]), [shapes[i] for i in left])
-            for i, labels, bound, proven in zip(left, *searched, strict=True):
-                found.labels[i], found.bounds[i], found.proven[i] = labels, bound, proven
+            own = flat[offsets[i] : offsets[i + 1]], candidates_of(shape).ravel(), head_lists(shape), rooms
+            found.bounds[i], found.proven[i] = self._search(*own, found.labels[i])
         return found
+
+    def _search(self, theta: Floats, allowed: Flags, lists: HeadLists, rooms: Any, best: Labels) -> tuple[float, bool]:
+        """Write the heads of the best tree; returns what none scores above, and whether that is proven.
+
+        Best-first branch and bound. Where an arc is on, the other heads of its word are off.
+        """
+        theta[: len(allowed)][~allowed] = FORBIDDEN
+        size = 1.0 + float(np.abs(theta[theta > 0.5 * FORBIDDEN]).sum())
+        near = np.maximum(theta, -4.0 * size)
+        copies, tree = near[lists.parts], np.where(allowed, near[: len(allowed)] / 3.0, FORBIDDEN)
+        copies[lists.pairs] /= 3.0
+        rounds = partial(_kernels().rounds_of_tree, near, tuple(lists), self.projective, self.single_root)
+        value, bound, proven, row = rounds(self.rounds, 1e-13 * size, copies, tree, rooms, -np.inf, best)
+        queue, age = [(-bound, 0, row, copies, tree)], 0
+        while not proven and age < (self.max_nodes or 0):
+            _, _, row, *before = heappop(queue)
+            for off in (False, True):
+                copies, tree = (array.copy() for array in before)
+                _kernels().pin(row, tuple(lists), off, copies, tree)
+                value, own, closed, branch = rounds(PINNED, 1e-13 * size, copies, tree, rooms, value, best)
+                age += 1
+                if not closed:
+                    heappush(queue, (-min(own, bound), age, branch, copies, tree))
+            bound = max(value, -queue[0][0]) if queue else value
+            proven = bound - value <= 1e-13 * size
+        return bound, proven
 
     def parts(self, labels: Labels, shape: Shape) -> Integers:
         """ValueError for what is no such tree over the candidates."""

@@ -21,6 +21,8 @@ from structpred.runtime.memory import check_fits
 from structpred.task.inference import part_scores
 
 TreeOracle = ArborescenceOracle | ProjectiveOracle
+#: where heads are chosen by marginals: what scores are multiplied by, and the least share of the best head's marginal
+SHARPNESS, SHARE = 2.0, 3e-4
 
 
 def tree_oracle(projective: bool, single_root: bool) -> TreeOracle:
@@ -92,12 +94,15 @@ def _pairs(name: str, rules: Any, n: int, i: int) -> list[tuple[int, int]]:
 
 
 def candidate_heads(
-    features: ArcFeatures, w: Vector, k: int, heads: npt.NDArray[np.int64] | None = None, *, whole: Sequence[bool] | None = None
-) -> tuple[ArcCandidates, int]:
+    features: ArcFeatures, w: Vector, k: int, heads: npt.NDArray[np.int64] | None = None, *, whole: Sequence[bool] | None = None,
+    trees: TreeOracle | None = None,
+) -> tuple[ArcCandidates, int]:  # fmt: skip
     """The k heads that a first model scores highest for each word, and the left neighbour, so that a tree always exists.
 
-    heads: the true ones (flat), which are kept while training. whole: which sentences keep all heads. Returns also how many of
-    the true arcs were among the candidates of the other sentences by themselves: what pruning loses is the rest.
+    heads: the true ones (flat), which are kept while training. whole: which sentences keep all heads. trees: not the scores of
+    arcs decide but the marginals of these trees, and heads that are far less probable than the best one are left out, too.
+    Returns also how many of the true arcs were among the candidates of the other sentences by themselves: what pruning loses is
+    the rest.
     """
     from structpred.oracles.trees._tree_kernels import top_heads
 
@@ -114,17 +119,26 @@ def candidate_heads(
             starts[first + 1 : first + n + 1] = end + n * np.arange(1, n + 1)
             end += n * n
             continue
-        end, found = top_heads(part_scores(features, w, i), n, k, first, gold, starts, listed, end)
+        scores, least = part_scores(features, w, i), 0.0
+        if trees is not None:
+            scores, least = trees.marginals(SHARPNESS * scores, (n,))[1], SHARE
+        end, found = top_heads(scores, n, k, least, first, gold, starts, listed, end)
         kept += found
     return ArcCandidates(starts, listed[:end].copy()), kept
 
 
-def kept_heads(pruner: Any, data: AttributedSentences, rules: FixedParts | None, k: int | None) -> ArcCandidates | None:
+def kept_heads(parser: Any, pruner: Any, data: AttributedSentences, rules: FixedParts | None = None) -> ArcCandidates | None:
     """The heads that pruning keeps: all of them where there are constraints, for which those it likes may not do."""
     if pruner is None:
         return None
     ruled = [rules is not None and rules.of(i) is not None for i in range(len(data))]
-    return candidate_heads(pruner._features(data), pruner.coef_, k or 1, whole=ruled)[0]
+    options = {"whole": ruled, "trees": _summed_trees(parser, pruner)}
+    return candidate_heads(pruner._features(data), pruner.coef_, parser._n_candidates or 1, **options)[0]
+
+
+def _summed_trees(parser: Any, pruner: Any) -> TreeOracle | None:
+    """The trees whose marginals say which heads a parser of second order looks at; one of first order saves the sums."""
+    return tree_oracle(pruner.projective_, pruner.single_root) if parser.order == 2 else None
 
 
 def filled_heads(treebank: Treebank) -> Integers:
@@ -159,7 +173,7 @@ def ruled_arcs(treebank: Treebank) -> Ruled:
     return found
 
 
-def training_candidates(pruner: Any, treebank: Treebank, k: int) -> tuple[ArcCandidates, int]:
+def training_candidates(parser: Any, pruner: Any, treebank: Treebank) -> tuple[ArcCandidates, int]:
     """The heads that pruning keeps in training; and how many of the true ones it keeps by itself.
 
     Sentences of which some heads are missing keep all: a few may not do.
@@ -167,4 +181,5 @@ def training_candidates(pruner: Any, treebank: Treebank, k: int) -> tuple[ArcCan
     missing = np.append(treebank.heads < 0, False)
     whole = np.add.reduceat(missing, treebank.offsets[:-1]).astype(bool).tolist() if missing.any() else None
     features = pruner._features(pruner.featurizer_.transform(treebank))
-    return candidate_heads(features, pruner.coef_, k, filled_heads(treebank), whole=whole)
+    options = {"whole": whole, "trees": _summed_trees(parser, pruner)}
+    return candidate_heads(features, pruner.coef_, parser._n_candidates, filled_heads(treebank), **options)

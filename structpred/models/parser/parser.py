@@ -250,7 +250,7 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         data = plan.featurizer.transform(treebank)
         warn_of_untagged(treebank, plan.featurizer, plan.templates)
         with about_dev():
-            arcs = ArcFeatures(data, plan.templates, plan.bits, candidates=kept_heads(pruner, data, None, self._n_candidates))
+            arcs = ArcFeatures(data, plan.templates, plan.bits, candidates=kept_heads(self, pruner, data))
             arcs.new_scratch(int(data.lengths.max()))  # what cannot be parsed is refused before training
         inference = Inference(*structure(arcs, self.order, plan.projective, self.single_root), n_jobs=checked_jobs(self.n_jobs))
         return lambda w: float((inference.decode(w)[0] == treebank.heads).mean())
@@ -267,9 +267,8 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         check_switches(projective=projective, single_root=single_root)
         projective = self.projective_ if projective is None else projective
         single_root = self.single_root if single_root is None else single_root
-        arcs = self._features(
-            data, candidates=kept_heads(self.pruner_ if pruned else None, data, rules, self._n_candidates), fixed=rules
-        )
+        candidates = kept_heads(self, self.pruner_ if pruned else None, data, rules)
+        arcs = self._features(data, candidates=candidates, fixed=rules)
         return data, Inference(*structure(arcs, self.order, projective, single_root), n_jobs=checked_jobs(self.n_jobs))
 
     def predict(

@@ -203,7 +203,7 @@ class ParserSharding(Sharding):
         trees, pruner = Trees.read(X, y, model.projective, model.single_root, whole), self.pruner
         if pruner is None:
             return trees
-        return replace(trees, pruned=training_candidates(pruner, trees.of(pruner.projective_), model._n_candidates))
+        return replace(trees, pruned=training_candidates(model, pruner, trees.of(pruner.projective_)))
 
     def scanned(self, model: Any, data: Trees) -> TreeScan:
         """Sizes, tags and features, for each kind of trees that training may have."""

@@ -6,6 +6,7 @@ lists: `core.head_lists`. scores: of the parts of all automata, those of word h 
 
 import numpy as np
 
+from structpred.core.fixed_scores import FORBIDDEN
 from structpred.oracles.trees._arborescence_kernels import best_heads as best_crossing
 from structpred.oracles.trees._head_automaton_kernels import best_modifiers, modifier_parts
 from structpred.oracles.trees._projective_kernels import best_heads as best_projective
@@ -56,7 +57,7 @@ def ask_words(changed, lists, single_root, scores, tables, labels, on, values):
 
 
 @njit(cache=True, nogil=True)
-def step_by(step, heads, lists, on, scores, tree, changed):
+def step_by(step, heads, lists, on, scores, tree, changed, votes):
     """Multipliers -= step (v - mean) where the three copies of an arc differ; returns |v - mean|^2. step = 0: this alone."""
     parts, pairs, width = lists[3], lists[5], heads.shape[0] + 1
     square = 0.0
@@ -64,6 +65,7 @@ def step_by(step, heads, lists, on, scores, tree, changed):
         arc = parts[pairs[a, 0]]
         in_tree = heads[arc // width] == arc % width
         total = on[pairs[a, 0]] + on[pairs[a, 1]] + in_tree
+        votes[a] += total
         if total == 1 or total == 2:
             mean = total / 3.0
             square += total * (1.0 - mean)
@@ -77,17 +79,20 @@ def step_by(step, heads, lists, on, scores, tree, changed):
 
 
 @njit(cache=True, nogil=True)
-def rounds_of_tree(theta, lists, projective, single_root, most, tolerance, scores, tree, rooms, best):
-    """At most `most` rounds; best: the heads of the best tree. Returns what no tree scores above, and whether that is its score.
+def rounds_of_tree(theta, lists, projective, single_root, most, tolerance, scores, tree, rooms, value, best):
+    """At most `most` rounds; best: the heads of the best tree, if it scores more than `value`.
 
-    A step is 2 (D - primal) / |v - mean|^2 of the first round, divided by one more than how often D rose (Koo et al. 2010).
+    Returns the score of the best tree, what no tree scores above, whether that is proven, and the row among `pairs` of the arc
+    whose copies were on in nearest to half of all answers. A step is 2 (D - value) / |v - mean|^2 of the first round, divided by
+    one more than how often D rose (Koo et al. 2010).
     """
     n = best.shape[0]
     on, changed, heads = np.zeros(scores.shape[0], np.int8), np.ones(n + 1, np.uint8), np.empty(n, np.int64)
     labels, values, parts = np.empty(2 * n + 1, np.int64), np.empty(n + 1), np.empty(6 * n + 6, np.int64)
     tables = np.empty((2, n + 2, max(lists[0][:, 0].max(), 1)))
-    value, bound, last, first_step, rises, square = -np.inf, np.inf, np.inf, 0.0, 0, np.inf
-    for k in range(most):
+    votes = np.zeros(lists[5].shape[0], np.int64)
+    bound, last, first_step, rises, square, k = np.inf, np.inf, 0.0, 0, np.inf, 0
+    while k < most and square > 0.0 and bound - value > tolerance:
         if projective:
             best_projective(tree, single_root, rooms[0], heads)
         else:
@@ -106,8 +111,19 @@ def rounds_of_tree(theta, lists, projective, single_root, most, tolerance, score
         rises += dual > last
         last = dual
         if k == 0:  # to see how far apart they are
-            first_step = 2.0 * (dual - value) / max(step_by(0.0, heads, lists, on, scores, tree, changed), 1.0 / 3.0)
-        square = step_by(first_step / (1.0 + rises), heads, lists, on, scores, tree, changed)
-        if square == 0.0 or bound - value <= tolerance:
-            break
-    return max(value, bound), square == 0.0 or bound - value <= tolerance
+            first_step = 2.0 * (dual - value) / max(step_by(0.0, heads, lists, on, scores, tree, changed, votes), 1.0 / 3.0)
+            votes[:] = 0
+        square = step_by(first_step / (1.0 + rises), heads, lists, on, scores, tree, changed, votes)
+        k += 1
+    return value, max(value, bound), square == 0.0 or bound - value <= tolerance, np.abs(2 * votes - 3 * k).argmin()
+
+
+@njit(cache=True, nogil=True)
+def pin(row, lists, off, scores, tree):
+    """Forbid the arc of a row of `pairs`, or where `off` is False the other heads of its word."""
+    parts, pairs, width = lists[3], lists[5], lists[0].shape[0]
+    for a in range(pairs.shape[0]):
+        arc = parts[pairs[a, 0]]
+        if (a == row) if off else (a != row and arc // width == parts[pairs[row, 0]] // width):
+            tree[arc] = FORBIDDEN
+            scores[pairs[a]] = FORBIDDEN

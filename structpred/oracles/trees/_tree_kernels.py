@@ -38,22 +38,28 @@ def mark_crossing(heads, offsets, crossing):
 
 
 @njit(cache=True, nogil=True)
-def top_heads(scores, n, k, first, gold, starts, listed, at):
+def top_heads(scores, n, k, least, first, gold, starts, listed, at):
     """Append for each word its k best heads, the left neighbour and the true head (gold; none if empty), ascending.
 
-    Ties go to the smaller head. Returns (where the list ends, how many true heads were listed without being the true one).
+    least > 0: of the k only those with at least this share of the best score. Ties go to the smaller head.
+    Returns (where the list ends, how many true heads were listed without being the true one).
     """
     kept = 0
     chosen = np.zeros(n + 1, np.uint8)
     for m in range(1, n + 1):
         row = scores[(m - 1) * (n + 1) : m * (n + 1)]
         chosen[:] = 0
-        for _ in range(min(k, n)):
+        limit = -np.inf
+        for j in range(min(k, n)):
             best = -1
             for h in range(n + 1):
                 if h != m and not chosen[h] and (best < 0 or row[h] > row[best]):
                     best = h
+            if row[best] < limit:
+                break
             chosen[best] = 1
+            if j == 0 and least > 0.0:
+                limit = least * row[best]
         chosen[m - 1] = 1
         if gold.shape[0]:
             kept += chosen[gold[first + m - 1]]
