@@ -29,7 +29,7 @@ from structpred.runtime.settings import checked_whole
 _kernels = later("structpred.oracles.trees._second_order_tree_kernels")
 
 #: rounds where arcs are pinned
-PINNED = 20
+PINNED = 10
 
 
 class SecondOrderTree(Composed):

@@ -8,8 +8,12 @@ from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from structpred.core.head_lists import head_lists
+from structpred.features.arcs import ArcFeatures
 from structpred.io import read_treebank
 from structpred.models import DependencyParser
+from structpred.models.parser.arcs import kept_heads
+from structpred.models.parser.second_order import structure
+from structpred.task.inference import Inference
 
 
 def best_by_program(theta: np.ndarray, shape: tuple) -> float:
@@ -73,12 +77,12 @@ def test_fifty_latin_sentences(data_dir: Path) -> None:
     train, test = (read_treebank(folder / f"la_perseus-ud-{part}.conllu.gz") for part in ("train", "test"))
     parser = DependencyParser(order=2, max_iter=3, projective=False, labelled=False).fit(train.take(range(400)))
     some = test.take(np.flatnonzero((test.lengths >= 4) & (test.lengths <= 24))[:50])
-    _, inference = parser._ready(some, None, None, None, None)
+    data = parser.featurizer_.transform(some)
+    arcs = ArcFeatures(data, parser.templates_, parser.bits_, candidates=kept_heads(parser, parser.pruner_, data))
+    inference = Inference(*structure(arcs, 2, False, True))
     branched = 0
     for i, shape in enumerate(inference.shapes):
         theta = inference.scores(parser.coef_, i)
-        fixed = inference.features.fixed_scores(i)
-        theta = theta + (0.0 if fixed is None else fixed)
         labels, bound = inference.oracle.argmax_bound(theta, shape)
         value = theta[inference.oracle.parts(labels, shape)].sum()
         best = best_by_program(theta, shape)

@@ -132,8 +132,8 @@ def kept_heads(parser: Any, pruner: Any, data: AttributedSentences, rules: Fixed
     if pruner is None:
         return None
     ruled = [rules is not None and rules.of(i) is not None for i in range(len(data))]
-    options = {"whole": ruled, "trees": _summed_trees(parser, pruner)}
-    return candidate_heads(pruner._features(data), pruner.coef_, parser._n_candidates or 1, **options)[0]
+    features, trees = pruner._features(data), _summed_trees(parser, pruner)
+    return candidate_heads(features, pruner.coef_, parser._n_candidates or 1, whole=ruled, trees=trees)[0]
 
 
 def _summed_trees(parser: Any, pruner: Any) -> TreeOracle | None:
@@ -180,6 +180,5 @@ def training_candidates(parser: Any, pruner: Any, treebank: Treebank) -> tuple[A
     """
     missing = np.append(treebank.heads < 0, False)
     whole = np.add.reduceat(missing, treebank.offsets[:-1]).astype(bool).tolist() if missing.any() else None
-    features = pruner._features(pruner.featurizer_.transform(treebank))
-    options = {"whole": whole, "trees": _summed_trees(parser, pruner)}
-    return candidate_heads(features, pruner.coef_, parser._n_candidates, filled_heads(treebank), **options)
+    features, trees = pruner._features(pruner.featurizer_.transform(treebank)), _summed_trees(parser, pruner)
+    return candidate_heads(features, pruner.coef_, parser._n_candidates, filled_heads(treebank), whole=whole, trees=trees)

@@ -80,8 +80,8 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
     max_bits : int
         The largest block of a template has 2**max_bits weights.
     prune : int, optional
-        Keep only this number of heads per word, those that a cheap first model scores highest, with order=2 a first-order
-        parser; None: all, with order=2 ten.
+        Keep only this number of heads per word, those that a cheap first model scores highest; with order=2 at most this
+        number, those in the likeliest trees of a first-order parser. None: all, with order=2 ten.
     labelled : bool
         Whether to learn relations.
     label_C : float

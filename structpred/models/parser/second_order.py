@@ -17,8 +17,6 @@ from structpred.task.inference import Inference
 
 #: heads a word that are looked at, where the setting `prune` does not say
 CANDIDATES = 10
-#: of the subgradient method, in training and before a search
-ROUNDS, SEARCHED = 40, 200
 
 
 def second_order(arcs: ArcFeatures) -> SecondOrderFeatures:
@@ -39,8 +37,8 @@ def structure(
     """Features, oracle and shapes of trees of an order. search: whether trees of second order are proven, as in prediction."""
     if order == 1:
         return arcs, tree_oracle(projective, single_root), [(n,) for n in arcs.data.lengths.tolist()]
-    features, (rounds, max_nodes) = second_order(arcs), (SEARCHED, 1000) if search else (ROUNDS, None)
-    return features, SecondOrderTree(projective, single_root, rounds=rounds, max_nodes=max_nodes), features.shapes
+    features = second_order(arcs)
+    return features, SecondOrderTree(projective, single_root, max_nodes=1000 if search else None), features.shapes
 
 
 def proven_trees(inference: Inference, w: Vector) -> tuple[Integers, int]:
