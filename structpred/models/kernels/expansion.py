@@ -88,6 +88,17 @@ class KernelExpansion(inputs.SupportInput):
         self.kept = inputs.Support(at, rows, np.concatenate(members), ends_of(np.array([len(own) for own in members])))
 
     def _read_grams(self, sequences: Any) -> PositionSequences:
+        found = sequences if isinstance(sequences, PositionSequences) else self._checked(sequences)
+        rows = np.arange(found.n_tokens) if found.rows is None else found.rows
+        n = found.n_tokens if found.rows is None else found.grams[0].shape[0]
+        shapes, K = [gram.shape for gram in found.grams], len(self.kernels)
+        if shapes != [(n, n)] * K or found.explicit is not None:
+            raise DataError(f"X: expected Gram matrices {[(n, n)] * K}, without features beside them, got {shapes}")
+        self._n_columns, self.inner = n, NumericInput(n)
+        self._keep_all(found.offsets, rows)
+        return found
+
+    def _checked(self, sequences: Any) -> PositionSequences:
         grams = []
         for k, name in enumerate(self.names):
             gram, lengths = stacked(self._listed(sequences), k, None)
@@ -96,11 +107,7 @@ class KernelExpansion(inputs.SupportInput):
                     f"precomputed kernel {k}: expected a column for each of the {gram.shape[0]} positions, got {gram.shape[1]}"
                 )
             grams.append(checked_gram(gram, f"the matrix of kernel {name}", self.kernels[k]))
-        offsets = ends_of(lengths)
-        self._n_columns = int(offsets[-1])
-        self.inner = NumericInput(self._n_columns)
-        self._keep_all(offsets, np.arange(self._n_columns))
-        return PositionSequences(grams, offsets, self.names)
+        return PositionSequences(grams, ends_of(lengths), self.names)
 
     def _listed(self, sequences: Any) -> list[Any]:
         """Sequences of which each has an array for each kernel."""
@@ -202,6 +209,12 @@ class KernelExpansion(inputs.SupportInput):
     def _rows(self, sequences: Any) -> tuple[list[Any], Integers]:
         if not self.given:
             return super()._rows(sequences)
+        if isinstance(sequences, PositionSequences):
+            widths, expected = [gram.shape[1] for gram in sequences.grams], [self._n_columns] * len(self.kernels)
+            if widths != expected:
+                raise DataError(f"X: expected matrices of kernel values with {expected} columns, got {widths}")
+            some = slice(None) if sequences.rows is None else sequences.rows
+            return [gram[some] for gram in sequences.grams], sequences.offsets
         listed = self._listed(sequences)
         found = [stacked(listed, k, self._n_columns) for k in range(len(self.kernels))]
         return [values for values, _ in found], ends_of(found[0][1])
