@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from structpred.experiments.ocr_kernels import KERNELS, Model, Plan, chosen, held_out, online, parted
+from structpred.experiments.ocr_kernels import KERNELS, Model, Plan, chosen, held_out, labeler, parted
 from structpred.experiments.ocr_mkl import PAPER, OcrKernels, Row, Table
 from structpred.features.positions import PositionSequences
 from structpred.io.ocr import OcrWords, read_ocr
@@ -108,7 +108,7 @@ def test_the_constant_is_cross_validated(data_dir: Path) -> None:
     """The C is taken whose models label most letters of the held-out words correctly, each word being held out once."""
     words = read_ocr(data_dir / "ocr_letters" / "letter.data.gz").select(np.arange(60))
     X, plan = linear(words), Plan(epochs=3, trial=1, parts=3, grid=(1e-6, 1.0, 1e-5), rates=(1.0,))
-    right = [held_out(online(X, C, 1.0, 3), X, words.letters, 3) for C in plan.grid]
+    right = [held_out(labeler(X, C, 1.0, 3), X, words.letters, 3) for C in plan.grid]
     assert max(right) <= 1.0
     assert np.argmax(right) == 1
     assert chosen(X, words.letters, plan).C == 1.0

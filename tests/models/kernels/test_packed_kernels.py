@@ -80,16 +80,18 @@ def test_explicit_features_go_along() -> None:
     part = mixed.gather(np.array([4, 1]))
     assert part.features(2, None).explicit.data.n_tokens == part.n_tokens == 3
     np.testing.assert_array_equal(part.features(2, None).space.grams[0], mixed.grams[0][np.ix_(part.rows, part.rows)])
-    with pytest.raises(DataError, match="without features beside them"):
+    with pytest.raises(DataError, match="matrices of 1 kernels alone"):
         KernelChainLabeler(kernels=["precomputed"]).fit(mixed, Y)
 
 
 def test_what_is_refused() -> None:
     """Another number of kernels, and matrices of other positions."""
-    with pytest.raises(DataError, match=r"expected Gram matrices \[\(17, 17\)\], .* got \[\(17, 17\), \(17, 17\)\]"):
+    with pytest.raises(
+        DataError, match=r"matrices of 1 kernels alone, .* of the 17 positions, got .* \[\(17, 17\), \(17, 17\)\]"
+    ):
         KernelChainLabeler(kernels=["precomputed"]).fit(X, Y)
     short = PositionSequences([gram[:, :9] for gram in X.grams], X.offsets, X.names)
-    with pytest.raises(DataError, match=r"expected Gram matrices \[\(17, 17\), \(17, 17\)\], .* got \[\(17, 9\), \(17, 9\)\]"):
+    with pytest.raises(DataError, match=r"for each of the 17 positions, got the shapes \[\(17, 9\), \(17, 9\)\]"):
         labeler().fit(short, Y)
     with pytest.raises(DataError, match=r"X: expected matrices of kernel values with \[17, 17\] columns, got \[9, 9\]"):
         labeler().fit(X, Y).predict(short)
