@@ -110,15 +110,6 @@ class Run:
     gap: float | None
 
 
-@dataclass(frozen=True)
-class FoldRuns:
-    """All models on one fold; letters, tested: how many letters were trained and tested on."""
-
-    runs: list[Run]
-    letters: int
-    tested: int
-
-
 def parted(words: OcrWords, k: int, most: int | None) -> tuple[OcrWords, OcrWords]:
     """Words to train on, and to test on: at most so many of each."""
     train, test = words.select(words.folds == k), words.select(words.folds != k)
@@ -133,7 +124,7 @@ def parted(words: OcrWords, k: int, most: int | None) -> tuple[OcrWords, OcrWord
     return train.select(own[spread(len(own), most)]), test.select(rest[spread(len(rest), most)])
 
 
-def one_fold(words: OcrWords, k: int, models: Sequence[Model], plan: Plan, batch: bool) -> FoldRuns:
+def one_fold(words: OcrWords, k: int, models: Sequence[Model], plan: Plan, batch: bool) -> list[Run]:
     """Choose, train and test every model."""
     train, test = parted(words, k, plan.most)
     rows, names = canonical(train.packed()), sorted({name for model in models for name in model.kernels})
@@ -156,8 +147,7 @@ def one_fold(words: OcrWords, k: int, models: Sequence[Model], plan: Plan, batch
         for j, (_, model, own) in enumerate(found):
             right[j] += own.score(model.packed(values, block.offsets), block.letters) * block.n_letters
     shares = (right / test.n_letters).tolist()
-    runs = [_run(name, share, own) for share, (name, _, own) in zip(shares, found, strict=True)]
-    return FoldRuns(runs, train.n_letters, test.n_letters)
+    return [_run(name, share, own) for share, (name, _, own) in zip(shares, found, strict=True)]
 
 
 def _run(name: str, share: float, model: KernelChainLabeler) -> Run:

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from structpred.experiments.experiment import PRINTED, Claim, Experiment, Wanted, data_file
-from structpred.experiments.ocr_kernels import FoldRuns, Model, Plan, Run, one_fold
+from structpred.experiments.ocr_kernels import Model, Plan, Run, one_fold, parted
 from structpred.io.ocr import read_ocr
 
 #: kernels, how they are combined -> the paper's accuracy, its standard deviation, and seconds of training
@@ -64,7 +64,7 @@ class Table:
     tested: int
     epochs: int
     rows: Sequence[Row]
-    cpu_seconds: float
+    cpu_seconds: float = 0.0
 
 
 #: a claim of the paper: what is compared with the best of what, and by how many points it is better in the paper's table
@@ -102,9 +102,9 @@ class OcrKernels(Experiment):
         n_folds = 1 if wanted.quick else min(max(wanted.numbers.get("folds", 10), 1), 10)
         batch = "batch" in wanted.switches
         one = partial(one_fold, words, models=models, plan=plan, batch=batch)
-        folds = [wanted.kept(f"fold-{k}", FoldRuns, partial(one, k)) for k in range(n_folds)]
-        rows = [_row([done.runs[j] for done in folds]) for j in range(len(folds[0].runs))]
-        return Table(n_folds, folds[0].letters, folds[0].tested, plan.epochs, rows, 0.0)
+        folds = [wanted.kept(f"fold-{k}", list[Run], partial(one, k)) for k in range(n_folds)]
+        letters, tested = (some.n_letters for some in parted(words, 0, plan.most))
+        return Table(n_folds, letters, tested, plan.epochs, [*map(_row, zip(*folds, strict=True))])
 
     def text(self, figures: Table) -> str:
         """One line a model, the paper's figures on the right."""
