@@ -31,7 +31,7 @@ KERNELS: dict[str, Kernel] = {
     "B": B1Spline(0.05),
 }
 #: test letters whose kernel values are held at once
-BLOCK = 2048
+BLOCK = 512
 
 
 @dataclass(frozen=True)
