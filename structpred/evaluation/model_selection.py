@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from structpred.core.types import Integers
-from structpred.data.sequences import PackedSequences
+from structpred.data.ragged import Ragged
 from structpred.errors import DataError, ParameterError
 from structpred.evaluation.chunks import SCHEMES
 from structpred.evaluation.parsing import evaluate_treebanks
@@ -36,7 +36,7 @@ def select_sequences(X: Any, chosen: Sequence[int] | Integers) -> Any:
         tokens, offsets = picked(X.offsets, numbers)
         firsts = None if X.documents is None else np.flatnonzero(np.diff(X.document_of[numbers], prepend=-1))
         return replace(X, codes=X.codes[tokens], offsets=offsets, lines=X.lines[tokens], text=None, documents=firsts)
-    if isinstance(X, PackedSequences):
+    if isinstance(X, Ragged) and hasattr(X, "gather"):  # packed
         return X.gather(numbers)
     if isinstance(X, AttributeCorpus):
         tokens, offsets = picked(X.offsets, numbers)
@@ -118,12 +118,12 @@ def tree_score(parser: Any, X: Any, y: Any = None, *, figure: str = "las") -> fl
 
 
 def cross_val_predict(
-    estimator: Any, X: Sequence[Any], y: Sequence[Any], *, groups: Any = None, cv: Any = None, n_jobs: int | None = None,
+    estimator: Any, X: Any, y: Sequence[Any], *, groups: Any = None, cv: Any = None, n_jobs: int | None = None,
     method: str = "predict", params: Mapping[str, Any] | None = None,
 ) -> list[Any]:  # fmt: skip
     """For each sequence what a model says that was trained on the other folds: one entry per sequence, in the order of X.
 
-    X, y: lists of sequences. cv: the number of folds (None: 5), a splitter such as KFold(5, shuffle=True), or pairs of index
+    X, y: lists of sequences; X may be a corpus. cv: folds (None: 5), a splitter such as KFold(5, shuffle=True), or pairs of index
     arrays, whose test parts hold every sequence exactly once. method: "predict", "predict_marginals" or any that gives one
     entry per sequence. params: more arguments of fit; those with one entry per sequence, such as sample_weight, are split along.
     n_jobs: folds at a time, in processes of their own. The estimator is cloned, never changed.
@@ -133,7 +133,8 @@ def cross_val_predict(
     from joblib import Parallel, delayed
 
     for name, values in (("X", X), ("y", y)):
-        if isinstance(values, str | Mapping) or not hasattr(values, "__len__") or not hasattr(values, "__getitem__"):
+        listed = hasattr(values, "__getitem__") or isinstance(values, Ragged)
+        if isinstance(values, str | Mapping) or not hasattr(values, "__len__") or not listed:
             raise DataError(f"{name}: expected a list of sequences, got {type(values).__name__}; folds pick from it by number")
     if len(X) != len(y):
         raise DataError(f"X has {len(X)} sequences but y has {len(y)}")

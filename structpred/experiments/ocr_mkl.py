@@ -1,7 +1,5 @@
 """Table 1 of the online multiple kernel learning paper (Martins et al. 2011, section 4): handwritten words, ten folds."""
 
-import logging
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -10,11 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from structpred.experiments.experiment import PRINTED, Claim, Experiment, Wanted, data_file, spread
-from structpred.experiments.ocr_kernels import Fold, Model, Plan, accuracies, certified, chosen
-from structpred.io.ocr import OcrWords, read_ocr
-
-log = logging.getLogger("structpred.experiments")
+from structpred.experiments.experiment import PRINTED, Claim, Experiment, Wanted, data_file
+from structpred.experiments.ocr_kernels import Model, Plan, Run, one_fold, parted
+from structpred.io.ocr import read_ocr
 
 #: kernels, how they are combined -> the paper's accuracy, its standard deviation, and seconds of training
 PAPER = {
@@ -68,7 +64,7 @@ class Table:
     tested: int
     epochs: int
     rows: Sequence[Row]
-    cpu_seconds: float
+    cpu_seconds: float = 0.0
 
 
 #: a claim of the paper: what is compared with the best of what, and by how many points it is better in the paper's table
@@ -106,10 +102,9 @@ class OcrKernels(Experiment):
         n_folds = 1 if wanted.quick else min(max(wanted.numbers.get("folds", 10), 1), 10)
         batch = "batch" in wanted.switches
         one = partial(one_fold, words, models=models, plan=plan, batch=batch)
-        folds = [wanted.kept(f"fold-{k}", FoldRuns, partial(one, k)) for k in range(n_folds)]
-        rows = [_row([done.runs[j] for done in folds]) for j in range(len(folds[0].runs))]
-        seconds = sum(done.cpu_seconds for done in folds)
-        return Table(n_folds, folds[0].letters, folds[0].tested, plan.epochs, rows, seconds)
+        folds = [wanted.kept(f"fold-{k}", list[Run], partial(one, k)) for k in range(n_folds)]
+        letters, tested = (some.n_letters for some in parted(words, 0, plan.most))
+        return Table(n_folds, letters, tested, plan.epochs, [*map(_row, zip(*folds, strict=True))])
 
     def text(self, figures: Table) -> str:
         """One line a model, the paper's figures on the right."""
@@ -149,60 +144,6 @@ class OcrKernels(Experiment):
             words = "L + B1 trains faster than three kernels"
             found.append(claim(words, "18.6 times", f"{share:.1f} times", share >= 279 / 15))
         return found
-
-
-@dataclass(frozen=True)
-class Run:
-    """One model on one fold."""
-
-    model: str
-    accuracy: float
-    C: float
-    eta0: float
-    seconds: float
-    weights: list[float]
-    groups: list[str]
-    gap: float | None
-
-
-@dataclass(frozen=True)
-class FoldRuns:
-    """All models on one fold; letters, tested: how many letters were trained and tested on."""
-
-    runs: list[Run]
-    letters: int
-    tested: int
-    cpu_seconds: float
-
-
-def one_fold(words: OcrWords, k: int, models: Sequence[Model], plan: Plan, batch: bool) -> FoldRuns:
-    """Choose, train and test every model."""
-    start = time.process_time()
-    train, test = words.select(words.folds == k), words.select(words.folds != k)
-    if plan.most is not None:  # there are 55 words, each by many writers in a row: a few from all of them, half to train on
-        half = sorted({tuple(word) for word in words.letters})[::2]
-        own, rest = (
-            np.flatnonzero([(tuple(word) in half) == trained for word in some.letters])
-            for some, trained in ((train, True), (test, False))
-        )
-        train, test = (some.select(rows[spread(len(rows), plan.most)]) for some, rows in ((train, own), (test, rest)))
-    labels = sorted({letter for word in words.letters for letter in word})
-    fold = Fold.of(train, labels, sorted({name for model in models for name in model.kernels}))
-    found, names = [], []
-    for model in models:
-        log.info("fold %d: %s", k, model.name)
-        found.append(chosen(fold, model, plan))
-        names.append(model.name)
-        if batch and len(model.kernels) > 1 and not model.mean:
-            log.info("fold %d: %s, batch", k, model.name)
-            found.append(certified(fold, model, min(found[-1].C, 10.0), plan))
-            names.append(f"{model.name}, batch")
-    right = accuracies(fold, [one.expansion for one in found], test, labels)
-    runs = [
-        Run(name, 100 * share, one.C, one.eta0, one.seconds, one.weights.tolist(), one.groups, one.gap)
-        for name, share, one in zip(names, right, found, strict=True)
-    ]
-    return FoldRuns(runs, train.n_letters, test.n_letters, time.process_time() - start)
 
 
 def _row(runs: Sequence[Run]) -> Row:

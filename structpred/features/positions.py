@@ -1,7 +1,7 @@
 """Chains whose positions are scored by functions of kernels: the features of a position are the positions of the training set."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from structpred.data.sequences import PackedSequences
 from structpred.features.fixed_scores import FixedScores
 from structpred.features.sequences import SequenceFeatures
 from structpred.runtime.lazy_names import later
+from structpred.runtime.ranges import picked
 from structpred.task.function_space import FunctionSpace, Gram
 
 _kernels = later("structpred.features._position_kernels")
@@ -24,14 +25,22 @@ _kernels = later("structpred.features._position_kernels")
 class PositionSequences(Ragged):
     """Sequences of which kernel values alone are known: a Gram matrix for each kernel, over all positions of all sequences.
 
+    Whoever makes them answers for the matrices, which are symmetric and positive semidefinite; for prediction they may have
+    other positions in rows than in columns.
+
     offsets: sequence i has the positions from offsets[i] on. names: those of the kernels. explicit: features of the positions
-    beside them, in blocks, or None.
+    beside them, in blocks, or None. rows: of a part, which rows and columns of the matrices its positions are; None: all.
+
+    >>> x = PositionSequences([np.eye(3, dtype=np.float32)], np.array([0, 1, 3]), ["kernel"])
+    >>> x.gather(np.array([1])).rows.tolist()
+    [1, 2]
     """
 
     grams: Sequence[Gram]
     offsets: Integers
     names: Sequence[str]
     explicit: PackedSequences | None = None
+    rows: Integers | None = None
 
     @property
     def n_features(self) -> int:
@@ -40,9 +49,24 @@ class PositionSequences(Ragged):
 
     def features(self, n_labels: int, fixed: FixedScores | None) -> "PositionFeatures":
         """The feature map of these sequences."""
+        grams = self.grams if self.rows is None else [_part(gram, self.rows) for gram in self.grams]
         if self.explicit is not None:
-            return MixedFeatures(self.grams, self.explicit, n_labels, self.names, fixed=fixed)
-        return PositionFeatures(self.grams, self.offsets, n_labels, self.names, fixed=fixed)
+            return MixedFeatures(grams, self.explicit, n_labels, self.names, fixed=fixed)
+        return PositionFeatures(grams, self.offsets, n_labels, self.names, fixed=fixed)
+
+    def gather(self, sequences: Integers) -> "PositionSequences":
+        """The sequences with these numbers, in this order, over the same matrices."""
+        places, offsets = picked(self.offsets, sequences)
+        explicit = None if self.explicit is None else self.explicit.gather(sequences)
+        return replace(self, offsets=offsets, explicit=explicit, rows=places if self.rows is None else self.rows[places])
+
+
+def _part(gram: Gram, rows: Integers) -> Gram:
+    """Some rows, and the same columns."""
+    part = gram[np.ix_(rows, rows)]
+    if not isinstance(part, np.ndarray):
+        part.sort_indices()
+    return part
 
 
 class PositionFeatures(FeatureMap):

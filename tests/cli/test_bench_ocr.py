@@ -8,12 +8,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from structpred.experiments import ocr_mkl
-from structpred.experiments.ocr_kernels import Fold, Model, Plan, _problem, chosen, held_out, step_size
+from structpred.experiments.ocr_kernels import KERNELS, Model, Plan, chosen, held_out, labeler, parted
 from structpred.experiments.ocr_mkl import PAPER, OcrKernels, Row, Table
-from structpred.io.ocr import read_ocr
+from structpred.features.positions import PositionSequences
+from structpred.io.ocr import OcrWords, read_ocr
+from structpred.models.kernels.gram import gram_of
+from structpred.models.kernels.inputs import canonical
+from structpred.trainers.proximal import OnlineProximal
 
 Here = Callable[..., tuple[int, str, str]]
+
+
+def linear(words: OcrWords) -> PositionSequences:
+    """Words with the linear kernel."""
+    return Model("linear", ("L",)).packed({"L": gram_of(KERNELS["L"], canonical(words.packed()))}, words.offsets)
 
 
 @pytest.mark.slow
@@ -41,10 +49,12 @@ def test_folds_that_are_done_are_kept(here: Here, data_dir: Path, tmp_path: Path
     assert first[0] == 0, first[2]
     path = tmp_path / "done" / "fold-0.json"
     kept = json.loads(path.read_text())
-    kept["found"]["letters"] = 7
+    kept["found"][0]["C"] = 7.0
     path.write_text(json.dumps(kept))
     again = json.loads(here(*common, "--only", "second", cwd=tmp_path)[1])
-    assert again | {"cpu_seconds": 0.0} == json.loads(first[1]) | {"letters": 7, "cpu_seconds": 0.0}
+    expected = json.loads(first[1])
+    expected["rows"][0]["C"] = [7.0]
+    assert again | {"cpu_seconds": 0.0} == expected | {"cpu_seconds": 0.0}
     code, _, err = here(*common, "--only", "first", cwd=tmp_path)
     assert code != 0
     assert "expected a run with" in err
@@ -67,14 +77,10 @@ def test_each_claim_is_met_or_not() -> None:
     assert own <= {one["claim"] for one in listed}
 
 
-def test_quick_words_are_not_trained_on(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_quick_words_are_not_trained_on(data_dir: Path) -> None:
     """No word that a quick run tests on was trained on, and there are many different ones."""
-    seen: dict[str, list[list[str]]] = {}
-    monkeypatch.setattr(ocr_mkl.Fold, "of", lambda train, *rest: seen.update(train=train.letters))
-    monkeypatch.setattr(ocr_mkl, "accuracies", lambda fold, found, test, labels: seen.update(test=test.letters) or [])
-    words = read_ocr(data_dir / "ocr_letters" / "letter.data.gz")
-    ocr_mkl.one_fold(words, 0, [], Plan.quick(), False)
-    train, test = ({"".join(word) for word in seen[part]} for part in ("train", "test"))
+    parts = parted(read_ocr(data_dir / "ocr_letters" / "letter.data.gz"), 0, Plan.quick().most)
+    train, test = ({"".join(word) for word in some.letters} for some in parts)
     assert not train & test
     assert min(len(train), len(test)) > 20
 
@@ -83,11 +89,12 @@ def test_quick_words_are_not_trained_on(data_dir: Path, monkeypatch: pytest.Monk
 def test_step_sizes_beyond_the_grid(data_dir: Path) -> None:
     """A grid far below the best step size ends where one that holds it does."""
     words = read_ocr(data_dir / "ocr_letters" / "letter.data.gz").select(np.arange(0, 600, 20))
-    fold = Fold.of(words, sorted({letter for word in words.letters for letter in word}), ["L"])
-    problem = _problem(fold.task(Model("linear", ("L",))), 1.0)
-    whole, low = (Plan(trial=2, rates=rates) for rates in ((1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0), (1e-3, 1e-2)))
-    assert step_size(problem, low) == pytest.approx(step_size(problem, whole))
-    assert step_size(problem, low) > 0.05
+    whole, low = (Plan(2, 2, 2, (1.0,), rates) for rates in ((1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0), (1e-3, 1e-2)))
+    best, from_below = (chosen(linear(words), words.letters, plan).trainer for plan in (whole, low))
+    assert isinstance(best, OnlineProximal)
+    assert isinstance(from_below, OnlineProximal)
+    assert from_below.eta0 == pytest.approx(best.eta0)
+    assert from_below.eta0 > 0.05
 
 
 def test_what_is_run(here: Here, tmp_path: Path) -> None:
@@ -102,9 +109,8 @@ def test_what_is_run(here: Here, tmp_path: Path) -> None:
 def test_the_constant_is_cross_validated(data_dir: Path) -> None:
     """The C is taken whose models label most letters of the held-out words correctly, each word being held out once."""
     words = read_ocr(data_dir / "ocr_letters" / "letter.data.gz").select(np.arange(60))
-    fold = Fold.of(words, sorted({letter for word in words.letters for letter in word}), ["L"])
-    plan, model = Plan(epochs=3, trial=1, parts=3, grid=(1e-6, 1.0, 1e-5), rates=(1.0,)), Model("linear", ("L",))
-    right = sum(held_out(fold, model, plan, [1.0] * 3, part) for part in range(3))
-    assert right.max() <= words.n_letters
-    assert right.argmax() == 1
-    assert chosen(fold, model, plan).C == 1.0
+    X, plan = linear(words), Plan(epochs=3, trial=1, parts=3, grid=(1e-6, 1.0, 1e-5), rates=(1.0,))
+    right = [held_out(labeler(X, C, 1.0, 3), X, words.letters, 3) for C in plan.grid]
+    assert max(right) <= 1.0
+    assert np.argmax(right) == 1
+    assert chosen(X, words.letters, plan).C == 1.0

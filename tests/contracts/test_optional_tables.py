@@ -27,6 +27,7 @@ OTHERS = {
     ),
     "what an operating system lacks": "O_BINARY O_NOFOLLOW O_NONBLOCK fchmod getuid sched_getaffinity",
     "what an estimator of scikit-learn's kind has": "fit fit_intercept get_params predict predict_proba warm_start n_jobs",
+    "of packed sequences": "gather",
     "objects of other libraries": "BaseEstimator nodes feature has_annotation str2int lengths n_columns path",
     "what kinds of models and their inputs have, held by the classes of models": (
         "first function inner kernel offsets stages template templates"

@@ -8,6 +8,7 @@ from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit
 from structpred.errors import DataError, ParameterError
 from structpred.evaluation.model_selection import cross_val_predict
 from structpred.models import ChainLabeler
+from structpred.models.chain.inputs import NumericInput
 
 RNG = np.random.default_rng(0)
 X = [RNG.normal(size=(n, 4)) for n in RNG.integers(1, 7, 23)]
@@ -51,6 +52,13 @@ def test_probabilities_weights_and_groups() -> None:
 def test_processes_make_no_difference() -> None:
     """Two jobs give what one gives."""
     assert same(cross_val_predict(MODEL, X, Y, cv=2, n_jobs=2), cross_val_predict(MODEL, X, Y, cv=2))
+
+
+def test_a_corpus_is_split_as_a_list_is() -> None:
+    """Packed sequences give what their arrays give."""
+    model = ChainLabeler(max_iter=3, fit_intercept=False)  # packed features get none
+    packed = NumericInput().fit_transform(X)
+    assert same(cross_val_predict(model, packed, Y, cv=3), cross_val_predict(model, X, Y, cv=3))
 
 
 def test_equal_lengths_are_nothing_special() -> None:

@@ -9,7 +9,7 @@ from training_cases import TASKS, chain_task, multiclass_task, optimum, problem
 
 from structpred.core.regulariser import DualMap, Regulariser
 from structpred.core.sparse import coalesced
-from structpred.errors import ParameterError
+from structpred.errors import ConvergenceError, ParameterError
 from structpred.features.sequences import SequenceFeatures
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
@@ -260,8 +260,31 @@ def test_what_is_reported_comes_with_the_result() -> None:
 
 def test_the_step_size_is_chosen_by_the_objective() -> None:
     """Of sizes that differ by powers of ten, one that neither crawls nor jumps."""
-    prob = Problem(grouped_task(6), MarginRescaling(), 0.1, regulariser=MKL())
-    assert best_rate(prob, (1e-4, 0.3, 1e4), OnlineMKL()) == 0.3
+    prob, tried = Problem(grouped_task(6), MarginRescaling(), 0.1, regulariser=MKL()), []
+
+    def objective(eta0: float) -> float | None:
+        tried.append(eta0)
+        return train(prob, OnlineMKL(eta0=eta0), RunSettings(max_iter=5, tol=0.0, check_every=5)).certificate.primal
+
+    assert best_rate(objective, (1e-4, 0.3, 1e4)) == 0.3
+    assert tried == [1e-4, 0.3, 1e4]
+
+
+def test_step_sizes_are_looked_for_beyond_the_grid() -> None:
+    """Where the best is at an edge, powers of ten follow until one is worse; none is tried twice, and some may diverge."""
+    tried: list[float] = []
+
+    def objective(eta0: float) -> float:
+        tried.append(eta0)
+        if eta0 > 1e3:
+            raise ConvergenceError("the weights are not finite")
+        return abs(np.log10(eta0) - 2.0)
+
+    assert best_rate(objective, (0.01, 1.0)) == 100.0
+    assert best_rate(objective, (1e3, 1e4)) == pytest.approx(100.0)
+    assert tried == pytest.approx([0.01, 1.0, 10.0, 100.0, 1e3, 1e3, 1e4, 100.0, 10.0])
+    with pytest.raises(ParameterError, match=r"none of \(1.0, 10.0\) gives finite weights"):
+        best_rate(lambda eta0: objective(1e4 + eta0), (1.0, 10.0))
 
 
 @pytest.mark.parametrize("setting", ["eta0", "sigma", "radius"])

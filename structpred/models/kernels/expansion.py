@@ -7,6 +7,7 @@ Both give functions f_k(x) = sum_s k(x, s) d_s of few positions s: those with a 
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -88,19 +89,27 @@ class KernelExpansion(inputs.SupportInput):
         self.kept = inputs.Support(at, rows, np.concatenate(members), ends_of(np.array([len(own) for own in members])))
 
     def _read_grams(self, sequences: Any) -> PositionSequences:
-        grams = []
-        for k, name in enumerate(self.names):
-            gram, lengths = stacked(self._listed(sequences), k, None)
-            if gram.shape[0] != gram.shape[1]:
-                raise DataError(
-                    f"precomputed kernel {k}: expected a column for each of the {gram.shape[0]} positions, got {gram.shape[1]}"
-                )
-            grams.append(checked_gram(gram, f"the matrix of kernel {name}", self.kernels[k]))
-        offsets = ends_of(lengths)
-        self._n_columns = int(offsets[-1])
-        self.inner = NumericInput(self._n_columns)
-        self._keep_all(offsets, np.arange(self._n_columns))
-        return PositionSequences(grams, offsets, self.names)
+        found = self._packed(sequences, None)
+        rows = np.arange(found.n_tokens) if found.rows is None else found.rows
+        n = found.n_tokens if found.rows is None else found.grams[0].shape[0]
+        shapes, K = [gram.shape for gram in found.grams], len(self.kernels)
+        if shapes != [(n, n)] * K or found.explicit is not None:
+            wanted = f"matrices of {K} kernels alone, with a column for each of the {n} positions"
+            raise DataError(f"X: expected {wanted}, got the shapes {shapes}")
+        if found is not sequences:
+            called = [f"the matrix of kernel {name}" for name in self.names]
+            found = replace(found, grams=[*map(checked_gram, found.grams, called, self.kernels)])
+        self._n_columns, self.inner = n, NumericInput(n)
+        self._keep_all(found.offsets, rows)
+        return found
+
+    def _packed(self, sequences: Any, n_columns: int | None) -> PositionSequences:
+        """Kernel values that are packed, or sequences of which each has an array for each kernel."""
+        if isinstance(sequences, PositionSequences):
+            return sequences
+        listed = self._listed(sequences)
+        found = [stacked(listed, k, n_columns) for k in range(len(self.kernels))]
+        return PositionSequences([values for values, _ in found], ends_of(found[0][1]), self.names)
 
     def _listed(self, sequences: Any) -> list[Any]:
         """Sequences of which each has an array for each kernel."""
@@ -202,9 +211,10 @@ class KernelExpansion(inputs.SupportInput):
     def _rows(self, sequences: Any) -> tuple[list[Any], Integers]:
         if not self.given:
             return super()._rows(sequences)
-        listed = self._listed(sequences)
-        found = [stacked(listed, k, self._n_columns) for k in range(len(self.kernels))]
-        return [values for values, _ in found], ends_of(found[0][1])
+        found, expected = self._packed(sequences, self._n_columns), [self._n_columns] * len(self.kernels)
+        if (widths := [gram.shape[1] for gram in found.grams]) != expected:
+            raise DataError(f"X: expected matrices of kernel values with {expected} columns, got {widths}")
+        return [gram if found.rows is None else gram[found.rows] for gram in found.grams], found.offsets
 
     def _called(self, k: int) -> str:
         return f"kernel {self.names[k]}"

@@ -64,7 +64,9 @@ class KernelChainLabeler(Kernelised, ChainLabeler):
     all training positions at once: `partial_fit` and `fit_stream` raise ParameterError.
 
     X and y are as for ChainLabeler. For a precomputed kernel each sequence is an array (its length, n) of kernel values with all
-    n training positions, in the order of training; at fit its rows together are the Gram matrix.
+    n training positions, in the order of training; at fit its rows together are the Gram matrix. With kernels=["precomputed"]
+    PositionSequences hold a matrix for each kernel, checked before: its parts (`gather`, and folds of `cross_val_predict`) share
+    them, so that no fit makes them again.
 
     Parameters
     ----------

@@ -262,7 +262,7 @@ def test_given_matrices_must_fit(change: Any, message: str) -> None:
     with pytest.raises(DataError, match=message):
         KernelChainLabeler(kernels=["precomputed"] * 2).fit(given, Y)
     whole = values(["linear", "quadratic"], X)
-    with pytest.raises(DataError, match="a column for each of the 24 positions, got 25"):
+    with pytest.raises(DataError, match=r"a column for each of the 24 positions, got the shapes \[\(24, 25\)\]"):
         KernelChainLabeler(kernels=["precomputed"]).fit([[np.pad(x[0], ((0, 0), (0, 1)))] for x in whole], Y)
 
 
