@@ -87,11 +87,10 @@ class Batch:
                 shapes += [one.members[k].shape for k in rows.tolist()]
         self.groups = [(oracle, np.concatenate(members), shapes) for oracle, members, shapes in groups.values()]
 
-    def centred(self, starts: Sequence[Floats | None] | None, most: Floats) -> Floats:
+    def centred(self, starts: Sequence[Floats | None], most: Floats) -> Floats:
         """Multipliers that sum to zero for each part, from any numbers, which are cut off at +-most; None stands for zeros."""
         sizes = np.diff(self.copy_ends[self.member_ends]).tolist()
-        pairs = zip(sizes, [None] * len(sizes) if starts is None else starts, strict=True)
-        given = [np.zeros(size) if start is None else start for size, start in pairs]
+        given = [np.zeros(size) if start is None else start for size, start in zip(sizes, starts, strict=True)]
         for i, (size, start) in enumerate(zip(sizes, given, strict=True)):
             if np.shape(start) != (size,) or np.isnan(start).any():
                 raise DataError(f"sample {i}: expected a start of {size} numbers, got the shape {np.shape(start)}, or NaN")

@@ -56,7 +56,9 @@ class Search:
 
     def go(self, starts: Sequence[Floats | None] | None = None) -> Solved:
         """All stages. Raises InfeasibleError where the members exclude every output, ConvergenceError where none was found."""
-        cheap, n = np.array([not one.expensive for one in self.layouts]), len(self.layouts)
+        n, starts = len(self.layouts), starts or [None] * len(self.layouts)
+        # the first steps of the subgradient method are so large that they leave a good start
+        cheap = np.array([not one.expensive and start is None for one, start in zip(self.layouts, starts, strict=True)])
         root = self._rounds(np.arange(n), np.zeros(len(self.theta), np.int64), self.batch.centred(starts, self.sizes), self.batch)
         left = root.descend(np.flatnonzero(cheap), ROUNDS if cheap.any() else 0)
         self._finish(root, np.union1d(left, np.flatnonzero(~cheap)), np.arange(n), ROUNDS)

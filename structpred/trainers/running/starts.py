@@ -20,9 +20,9 @@ _PREFIX = "starts of inference."
 class Kept(NamedTuple):
     """rows: the instances, least recently used first. ends: where the state of each ends in `states`."""
 
-    rows: Annotated[Integers, Values(0, 2**53, grows=True)]
-    ends: Annotated[Integers, Values(0, 2**53, grows=True)]
-    states: Annotated[AnyArray, Values(grows=True)]
+    rows: Annotated[Integers, Values(0, 2**53, grows=True)] = np.empty(0, np.int64)
+    ends: Annotated[Integers, Values(0, 2**53, grows=True)] = np.empty(0, np.int64)
+    states: Annotated[AnyArray, Values(grows=True)] = np.empty(0, np.float32)
 
 
 class Starts:
@@ -66,14 +66,12 @@ class Starts:
     def saved(self) -> Arrays:
         """What is kept, for a checkpoint."""
         rows, states = np.array([*self.kept], np.int64), [*self.kept.values()]
-        ends = np.cumsum([*map(len, states)], dtype=np.int64)
-        return flatten(Kept(rows, ends, np.concatenate(states)), _PREFIX) if states else {}
+        return flatten(Kept(rows, np.cumsum([*map(len, states)]), np.concatenate(states)), _PREFIX) if states else {}
 
     def restored(self, arrays: Arrays) -> Arrays:
         """Keep what `saved` gave; returns the other arrays. Raises CheckpointError for what does not fit."""
         if own := under(_PREFIX, arrays):
-            whole = np.empty(0, np.int64)
-            found = rebuild(Kept(whole, whole, np.empty(0, np.float32)), own, 0)
+            found = rebuild(Kept(), own, 0)
             for i, state in zip(found.rows.tolist(), np.split(found.states, found.ends), strict=False):
                 self.fresh[i] = state
                 self.keep()
