@@ -25,6 +25,8 @@ OPTIONAL: dict[str, str] = {
     "argmax_bound": "(scores, shape) -> (labels, bound): an inexact argmax with a number that no output's score exceeds",
     "argmax_bound_batch": "(scores, offsets, shapes) -> (labels, label_offsets, bounds): argmax_bound for a whole batch in one "
     "call; several threads may make it at once",
+    "argmax_bound_from": "(scores, offsets, shapes, starts) -> (labels, label_offsets, bounds, states): argmax_bound_batch that "
+    "begins at the states, flat float64 arrays, of earlier calls for these instances, None for none; bounds hold for any numbers",
     "argmax_constrained": "(scores, shape, A, b) -> labels | None: the best output with A mu(y) <= b, None if there is none; "
     "A is a dense (rows, p) float64 array, the comparison is made as float64 computes it",
     "argmax_constrained_bound": "(scores, shape, A, b) -> (labels | None, bound): argmax_constrained whose proof may be cut "

@@ -92,17 +92,21 @@ def argmax_bound_batch(
 
     def ask(*piece: Any) -> tuple[AnyArray, ...]:
         found = _asked(oracle.argmax_bound_batch, oracle, name, *piece)
-        if not (isinstance(found, tuple) and len(found) == 3):
-            raise OracleError(
-                f"{type(oracle).__name__}.{name} must return (labels, label_offsets, bounds), got {type(found).__name__}; run "
-                "check_oracle on it"
-            )
-        n = len(piece[2])
-        labels, ends = _checked_batch(found[:2], oracle, n, name)
-        return labels, np.diff(ends), _checked_flat(found[2], oracle, name, n)
+        labels, ends, bounds = _checked_bounds(found, oracle, name, len(piece[2]), "(labels, label_offsets, bounds)")
+        return labels, np.diff(ends), bounds
 
     labels, lengths, bounds = _on_threads(ask, scores, offsets, shapes, n_jobs)
     return labels, ends_of(lengths), bounds
+
+
+def argmax_bound_from(
+    oracle: Any, scores: Scores, offsets: Integers, shapes: Sequence[Shape], starts: Sequence[Scores | None]
+) -> tuple[Labels, Integers, Scores, list[Scores]]:
+    """(labels, label_offsets, bounds, states) of a batch, as `argmax_bound_batch` gives the first three."""
+    name = "argmax_bound_from"
+    found = _asked(oracle.argmax_bound_from, oracle, name, scores, offsets, shapes, starts)
+    bounds = _checked_bounds(found, oracle, name, len(shapes), "(labels, label_offsets, bounds, states)")
+    return *bounds, [_checked_flat(state, oracle, name, np.size(state)) for _, state in zip(shapes, found[3], strict=True)]
 
 
 def parts_batch(
@@ -181,6 +185,12 @@ def _checked_flat(found: object, oracle: object, method: str, size: int) -> Scor
     return numbers
 
 
+def _checked_bounds(found: Any, oracle: Oracle, name: str, n: int, form: str) -> tuple[Labels, Integers, Scores]:
+    if not (isinstance(found, tuple) and len(found) == 1 + form.count(",")):
+        raise OracleError(f"{type(oracle).__name__}.{name} must return {form}, got {type(found).__name__}; run check_oracle")
+    return *_checked_batch(found[:2], oracle, n, name), _checked_flat(found[2], oracle, name, n)
+
+
 def _checked_batch(found: object, oracle: Oracle, n: int, method: str) -> tuple[Labels, Integers]:
     """(labels, label_offsets), or parts, with n + 1 ascending offsets from 0 to their number, else OracleError."""
     if isinstance(found, tuple) and len(found) == 2:
@@ -188,10 +198,7 @@ def _checked_batch(found: object, oracle: Oracle, n: int, method: str) -> tuple[
         fits = _is_flat(labels) and _is_flat(ends) and len(ends) == n + 1 and ends[0] == 0 and ends[-1] == len(labels)
         if fits and not np.count_nonzero(ends[1:] < ends[:-1]):
             return labels, ends
-    name, what = (
-        f"{type(oracle).__name__}.{method}",
-        method.removesuffix("_batch").removesuffix("_bound").replace("argmax", "labels"),
-    )
+    name, what = f"{type(oracle).__name__}.{method}", method.rpartition("_")[0].removesuffix("_bound").replace("argmax", "labels")
     if not (isinstance(found, tuple) and len(found) == 2):
         raise OracleError(
             f"{name} must return ({what}, {what.rstrip('s')}_offsets), got {type(found).__name__}; run check_oracle on it"

@@ -39,6 +39,8 @@ class Composed(Oracle):
 
     max_nodes: the most subproblems that one search looks at; `argmax` raises ConvergenceError where they do not suffice, and
     `argmax_bound` gives the best output found. None: no search; then ``exact`` is False, and `argmax_bound` gives the bound.
+    warm: steps of training begin inference in an instance at the multipliers of its last visit, which takes fewer calls of
+    members; bounds hold as ever, a resumed run has the same bits. Predictions and objectives depend on the scores alone.
     example_shapes: for the contract checks. label_grid: (n_positions, n_labels) of a shape, if the parts begin with such a grid.
 
     Raises InfeasibleError where members exclude every output, OracleError where they do not fit their parts.
@@ -57,15 +59,17 @@ class Composed(Oracle):
     label_grid: Callable[[Shape], tuple[int, int]]
 
     def __init__(
-        self, oracles: Sequence[tuple[Oracle, Place]], *, max_nodes: int | None = 1000, example_shapes: Iterable[Shape] = (),
-        label_grid: Callable[[Shape], tuple[int, int]] | None = None,
+        self, oracles: Sequence[tuple[Oracle, Place]], *, max_nodes: int | None = 1000, warm: bool = False,
+        example_shapes: Iterable[Shape] = (), label_grid: Callable[[Shape], tuple[int, int]] | None = None,
     ) -> None:  # fmt: skip
-        self.oracles, self._example_shapes = list(oracles), list(example_shapes)
+        self.oracles, self.warm, self._example_shapes = list(oracles), bool(warm), list(example_shapes)
         self.max_nodes = None if max_nodes is None else checked_whole(max_nodes, "max_nodes")
         self.exact, self.expensive = max_nodes is not None, any(oracle.expensive for oracle, _ in self.oracles)
         #: whether `output_of` looks at all members' answers, not at the first one alone; whether `parts` asks no member
         self.by_all_members = redefined(self, Composed, ("output_of",)) is not None
         self.cheap_parts = redefined(self, Composed, ("parts", "parts_batch")) is not None
+        if not warm:
+            self.argmax_bound_from = None  # type: ignore[assignment]  # that it is there switches warm starts on
         if max_nodes is None:
             self.project = None  # type: ignore[assignment]  # it needs the best output
         if label_grid is not None:
@@ -123,6 +127,15 @@ class Composed(Oracle):
         """`argmax_bound` of each instance, in lockstep."""
         found, bounds, _ = self._solved(scores, offsets, shapes)
         return *packed(found), bounds
+
+    def argmax_bound_from(
+        self, scores: Scores, offsets: Integers, shapes: Sequence[Shape], starts: Sequence[Floats | None]
+    ) -> tuple[Labels, Integers, Floats, list[Floats]]:
+        """`argmax_bound_batch` of at least one instance from multipliers of earlier calls, and those at the end; if ``warm``."""
+        flat, _ = checked_batch(scores, offsets, [self.n_parts(shape) for shape in shapes])
+        search = Search(self, shapes, [self._layout(shape) for shape in shapes], flat, self.max_nodes)
+        found = search.go(starts)
+        return *packed(found.labels), found.bounds, search.states
 
     project = nearest_mixture
 

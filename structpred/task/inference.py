@@ -60,6 +60,7 @@ class Inference:
         self.features, self.oracle, self.shapes, self.n_jobs = features, oracle, list(shapes), n_jobs
         self.compiled = compiled
         self.bounded = callable(getattr(oracle, "argmax_bound", None))
+        self.starts: Callable[..., tuple[Labels, Integers, Floats]] | None = None  # in steps of a run: trainers/running/starts.py
         self._block_of_one = np.zeros(2, np.int64)
         self._in_blocks = stand_in(features, "score_block", ("scores", "fixed_scores", "n_parts")) is not None
         self.pair: Pair | None = self.welded("pair")
@@ -127,6 +128,9 @@ class Inference:
                     return labels, None
                 found = float(scores[asked_parts(self.oracle, i, labels, self.shapes[i])].sum())
                 return labels, found + self.oracle.tolerance * (1.0 + abs(found))
+            if self.starts is not None:
+                labels, _, bounds = self.starts(scores, i, i + 1, np.array([0, len(scores)]))
+                return labels, float(bounds[0])
             labels, bound = self.oracle.argmax_bound(scores, self.shapes[i])  # type: ignore[attr-defined]
             return checked_labels(labels, self.oracle), float(bound)
         except Exception as error:
@@ -195,19 +199,20 @@ class Inference:
         blocks). What is raised names the sample.
         """
 
-        def call(scores: Scores, places: Integers, shapes: Sequence[Shape]) -> tuple[Labels, Integers, Floats | None]:
+        def call(scores: Scores, first: int, last: int, places: Integers) -> tuple[Labels, Integers, Floats | None]:
+            if self.starts is not None:
+                return self.starts(scores, first, last, places)
             if self.bounded and self.batched:
-                return argmax_bound_batch(self.oracle, scores, places, shapes)
-            return *argmax_batch(self.oracle, scores, places, shapes), None
+                return argmax_bound_batch(self.oracle, scores, places, self.shapes[first:last])
+            return *argmax_batch(self.oracle, scores, places, self.shapes[first:last]), None
 
-        shapes = self.shapes[first:last]
         try:
-            return call(scores, places, shapes)
+            return call(scores, first, last, places)
         except Exception:
-            for i, shape in zip(range(first, last), shapes, strict=True):  # one by one, to say which sample it is
+            for i in range(first, last):  # one by one, to say which sample it is
                 own = scores[places[i - first] : places[i - first + 1]]
                 try:
-                    call(own, np.array([0, len(own)]), [shape])
+                    call(own, i, i + 1, np.array([0, len(own)]))
                 except Exception as error:
                     raise of_sample(error, i, self.oracle, "argmax") from error
             raise

@@ -35,6 +35,7 @@ from structpred.trainers.problem import Problem, Trainer
 from structpred.trainers.running.bounds import Bounds, check_finite, data_of, is_own, judged, refuse_changed, try_step
 from structpred.trainers.running.checkpoints import Progress, claimed, load_checkpoint, save_checkpoint
 from structpred.trainers.running.progress import checked_verbose, display_of
+from structpred.trainers.running.starts import Starts
 from structpred.trainers.states import Values, flatten, rebuild
 
 log = logging.getLogger("structpred.trainers")
@@ -107,7 +108,7 @@ class Run:
         self.problem, self.trainer, self.settings, self.interrupts = problem, trainer, settings, interrupts
         self.rng = np.random.Generator(np.random.PCG64(settings.seed))
         self.state: Any = trainer.init_state(problem)
-        self.order = np.empty(0, np.int64)
+        self.starts, self.order = Starts(problem.task), np.empty(0, np.int64)
         self.passes = self.position = self.oracle_calls = self.stale = 0
         self.changed = False
         self.best_dev: float | None = None
@@ -179,7 +180,7 @@ class Run:
             self.order = self.trainer.order(self.problem, self.state, self.rng, self.passes)
             self.changed = False
         try:
-            with self._weights_first():
+            with self._weights_first(), self.starts.in_use():
                 for _ in self._steps(self.problem, self.order[self.position :]):
                     if self.interrupts.asked():
                         return "interrupted"
@@ -194,6 +195,7 @@ class Run:
     def _steps(self, problem: Problem, items: npt.NDArray[np.int64]) -> Iterator[int]:
         """Updates for the items in order, many at a time where there is code for that, but not beyond the next tick."""
         for made in updates(problem, self.trainer, self.state, items, TICK, self.position):
+            self.starts.keep()
             self.state = made.state
             self.changed |= made.changed
             self.position += made.n_updates
@@ -327,7 +329,7 @@ class Run:
     def _snapshot(self) -> Progress:
         self.seconds, self.cpu_seconds = time.perf_counter() - self.clock, time.process_time() - self.cpu_clock
         rest = {one.name: getattr(self, one.name) for one in fields(Progress) if one.name not in ("arrays", "rng")}
-        return Progress(arrays=flatten(self.state), rng=dict(self.rng.bit_generator.state), **rest)
+        return Progress(arrays=flatten(self.state) | self.starts.saved(), rng=dict(self.rng.bit_generator.state), **rest)
 
     def _restore(self, saved: Progress) -> None:
         self._check_order(saved)
@@ -336,7 +338,7 @@ class Run:
         ):
             raise CheckpointError(f"best_weights: {fault}")
         like = self.trainer.state_after(self.problem, self.state, saved.passes)
-        self.state = rebuild(like, saved.arrays, self.trainer.state_dim(self.problem))
+        self.state = rebuild(like, self.starts.restored(saved.arrays), self.trainer.state_dim(self.problem))
         self.rng.bit_generator.state = saved.rng
         for name, value in vars(saved).items():
             if name not in ("arrays", "rng"):

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from structpred.core.oracle import Oracle, Shape
-from structpred.core.types import Integers
-from structpred.errors import OracleError
+from structpred.core.types import Floats, Integers
+from structpred.errors import DataError, OracleError
 from structpred.runtime.ranges import ends_of
 
 
@@ -86,6 +86,16 @@ class Batch:
                 members.append(rows + first)
                 shapes += [one.members[k].shape for k in rows.tolist()]
         self.groups = [(oracle, np.concatenate(members), shapes) for oracle, members, shapes in groups.values()]
+
+    def centred(self, starts: Sequence[Floats | None], most: Floats) -> Floats:
+        """Multipliers that sum to zero for each part, from any numbers, which are cut off at +-most; None stands for zeros."""
+        sizes = np.diff(self.copy_ends[self.member_ends]).tolist()
+        given = [np.zeros(size) if start is None else start for size, start in zip(sizes, starts, strict=True)]
+        for i, (size, start) in enumerate(zip(sizes, given, strict=True)):
+            if np.shape(start) != (size,) or np.isnan(start).any():
+                raise DataError(f"sample {i}: expected a start of {size} numbers, got the shape {np.shape(start)}, or NaN")
+        found = np.clip(np.concatenate(given), -(limits := np.repeat(most, sizes)), limits)
+        return found - (np.bincount(self.part_of, found) / self.holders)[self.part_of]
 
 
 def _joined(pieces: Sequence[Integers], starts: Integers) -> Integers:

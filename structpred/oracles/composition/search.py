@@ -36,7 +36,7 @@ class Search:
     """Subproblems of a batch, instance by instance; all instances are branched in lockstep.
 
     Forbidden parts score so little that no output makes up for it, and no less, so that shares of their scores keep their digits.
-    max_nodes: the most subproblems of an instance; None: none are solved once there is an output.
+    max_nodes: the most subproblems of an instance; None: none are solved once there is an output. states: last multipliers.
     """
 
     def __init__(
@@ -54,13 +54,16 @@ class Search:
         self.queues: list[list[Node]] = [[] for _ in layouts]
         self.ages = [0] * n
 
-    def go(self) -> Solved:
+    def go(self, starts: Sequence[Floats | None] | None = None) -> Solved:
         """All stages. Raises InfeasibleError where the members exclude every output, ConvergenceError where none was found."""
-        cheap, n = np.array([not one.expensive for one in self.layouts]), len(self.layouts)
-        root = self._rounds(np.arange(n), np.zeros(len(self.theta), np.int64), np.zeros(len(self.batch.part_of)), self.batch)
+        n, starts = len(self.layouts), starts or [None] * len(self.layouts)
+        # the first steps of the subgradient method are so large that they leave a good start
+        cheap = np.array([not one.expensive and start is None for one, start in zip(self.layouts, starts, strict=True)])
+        root = self._rounds(np.arange(n), np.zeros(len(self.theta), np.int64), self.batch.centred(starts, self.sizes), self.batch)
         left = root.descend(np.flatnonzero(cheap), ROUNDS if cheap.any() else 0)
         self._finish(root, np.union1d(left, np.flatnonzero(~cheap)), np.arange(n), ROUNDS)
         self.bounds[:] = np.maximum(root.low, self.best)
+        self.states = np.split(root.multipliers, self.batch.copy_ends[self.batch.member_ends[1:-1]])
         if len(some := np.flatnonzero(self.ages)):
             self._reach(some)
         while work := [(i, *one) for i in range(n) for one in self._branches(i)]:
