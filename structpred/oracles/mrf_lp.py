@@ -7,7 +7,6 @@ first-order method (PDLP).
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -226,22 +225,6 @@ def solve_pdlp(
     return Optimum(np.asarray(result.primal_solution), messages, np.maximum(dual[split:], 0.0))
 
 
-@dataclass(frozen=True)
-class Relaxation:
-    """A best point of the relaxation and what it says of the outputs.
-
-    mu: (n_parts,), fractions. value: no output scores above it, whatever the solver's accuracy; it is recomputed from the dual.
-    integral: mu is an output, and then a best one. labels: mu rounded, without forbidden parts. rounding_loss: value less the
-    score of the labels, >= 0; what the labels lack at most.
-    """
-
-    mu: Floats
-    value: float
-    integral: bool
-    labels: Labels
-    rounding_loss: float
-
-
 class RelaxedMRF(PairwiseOracle):
     """The best point of the local polytope, and labels rounded from it: inexact, with a bound.
 
@@ -259,9 +242,8 @@ class RelaxedMRF(PairwiseOracle):
     >>> from structpred.oracles.mrf import graph_shape
     >>> shape = graph_shape(3, 2, [(0, 1), (0, 2), (1, 2)])
     >>> scores = np.array([0.0] * 6 + [0.0, 1.0, 1.0, 0.0] * 3)  # all three want to differ: no output can
-    >>> found = RelaxedMRF().relaxation(scores, shape)
-    >>> found.mu[:6].tolist(), round(found.value, 6), found.integral, round(found.rounding_loss, 6)
-    ([0.5, 0.5, 0.5, 0.5, 0.5, 0.5], 3.0, False, 1.0)
+    >>> RelaxedMRF().argmax_relaxed(scores, shape)[:6].tolist(), round(RelaxedMRF().argmax_bound(scores, shape)[1], 6)
+    ([0.5, 0.5, 0.5, 0.5, 0.5, 0.5], 3.0)
     """
 
     exact = False
@@ -280,8 +262,9 @@ class RelaxedMRF(PairwiseOracle):
 
     def argmax_bound(self, scores: Scores, shape: Shape) -> tuple[Labels, float]:
         """Labels rounded from the best point, and what no output scores above, recomputed from the dual."""
-        found = self.relaxation(scores, shape)
-        return found.labels, found.value
+        given, allowed = allowed_parts(scores, shape)
+        best = self._best(given, allowed, shape)
+        return _allowed(given, allowed, best.mu, shape), message_bound(graph_of(shape), given, allowed, best.messages)
 
     def argmax_relaxed(self, scores: Scores, shape: Shape) -> Floats:
         """The best point of the local polytope; among several the same one each time."""
@@ -295,18 +278,6 @@ class RelaxedMRF(PairwiseOracle):
         rows = checked_rows(A, b, graph.n_parts)
         found = None if rows is None else self._optimum(given, allowed, *rows, shape)
         return None if found is None else found.mu
-
-    def relaxation(self, scores: Scores, shape: Shape) -> Relaxation:
-        """The best point, the relaxation's value as a bound on all outputs, and labels with what they may lack."""
-        given, allowed = allowed_parts(scores, shape)
-        graph = graph_of(shape)
-        best = self._best(given, allowed, shape)
-        labels = _allowed(given, allowed, best.mu, shape)
-        value = message_bound(graph, given, allowed, best.messages)
-        score = float(given[graph.parts(labels)].sum())
-        nodes = best.mu[: graph.n * graph.n_states]
-        integral = bool(np.minimum(nodes, 1.0 - nodes).max() <= 1e-6)
-        return Relaxation(best.mu, value, integral, labels, max(0.0, value - score))
 
     def polytope(self, shape: Shape) -> tuple[Any, Floats, Floats]:
         """Sparse rows: sums of nodes, sums of tables over rows and columns, and every part >= 0."""

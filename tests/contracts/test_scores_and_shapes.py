@@ -42,7 +42,6 @@ QUESTIONS: dict[str, Callable[[Any, Any, Shape, int], object]] = {
     "log_partition": lambda o, s, shape, p: o.log_partition(s, shape),
     "kbest": lambda o, s, shape, p: o.kbest(s, shape, 2),
     "project": lambda o, s, shape, p: o.project(s, shape),
-    "relaxation": lambda o, s, shape, p: o.relaxation(s, shape).mu,
 }
 
 BAD_SCORES: dict[str, Callable[[np.ndarray], Any]] = {

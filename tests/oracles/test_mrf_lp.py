@@ -41,6 +41,12 @@ def grid(height: int, width: int, n_states: int) -> Shape:
     return graph_shape(height * width, n_states, np.concatenate((right, down)))
 
 
+def integral(oracle: RelaxedMRF, scores: np.ndarray, shape: Shape) -> bool:
+    """Whether the best point is an output: its nodes are 0 or 1."""
+    nodes = oracle.argmax_relaxed(scores, shape)[: shape[0] * shape[1]]
+    return bool(np.minimum(nodes, 1.0 - nodes).max() <= 1e-6)
+
+
 def kept_models() -> Any:
     """The models that this thread keeps, the one that was used last at the end."""
     return programs._kept.models
@@ -77,14 +83,14 @@ def test_value_and_point_agree_with_an_independent_solver(solver: str) -> None:
         expected = independent(scores, shape)
         if expected is None:
             with pytest.raises(InfeasibleError):
-                oracle.relaxation(scores, shape)
+                oracle.argmax_bound(scores, shape)
             continue
-        found, size = oracle.relaxation(scores, shape), 1.0 + abs(expected)
-        assert found.value >= expected - 1e-9 * size
-        assert abs(found.value - expected) <= near * size
-        assert abs(found.mu @ scores - expected) <= near * size
+        mu, value, size = oracle.argmax_relaxed(scores, shape), oracle.argmax_bound(scores, shape)[1], 1.0 + abs(expected)
+        assert value >= expected - 1e-9 * size
+        assert abs(value - expected) <= near * size
+        assert abs(mu @ scores - expected) <= near * size
         rows, lower, upper = oracle.polytope(shape)
-        values = rows @ found.mu
+        values = rows @ mu
         assert (values >= lower - 1e-6).all()
         assert (values <= upper + 1e-6).all()
 
@@ -124,7 +130,7 @@ def test_no_output_scores_above_the_value(solver: str) -> None:
         best = float((table.counts @ scores).max())
         labels, bound = oracle.argmax_bound(scores, shape)
         assert bound >= best
-        assert bound <= best + 1e-6 * np.abs(scores).max() or not oracle.relaxation(scores, shape).integral
+        assert bound <= best + 1e-6 * np.abs(scores).max() or not integral(oracle, scores, shape)
         assert float(scores[oracle.parts(labels, shape)].sum()) <= bound
 
 
@@ -146,22 +152,21 @@ def test_integral_means_an_output_that_is_best() -> None:
     rng, shape = np.random.default_rng(3), graph_shape(5, 3, [(0, 2), (1, 2), (2, 3), (0, 4)])
     for _ in range(20):
         scores = rng.normal(size=graph_of(shape).n_parts)
-        found = RelaxedMRF().relaxation(scores, shape)
+        (labels, value), mu = RelaxedMRF().argmax_bound(scores, shape), RelaxedMRF().argmax_relaxed(scores, shape)
         best = EnumeratedOracle.of(RelaxedMRF()).argmax(scores, shape)
-        assert found.integral
-        assert found.labels.tolist() == best.tolist()
-        assert found.rounding_loss <= 1e-8
-        assert np.array_equal(np.flatnonzero(found.mu), np.sort(graph_of(shape).parts(best)))
+        assert labels.tolist() == best.tolist()
+        assert value == pytest.approx(float(scores[graph_of(shape).parts(best)].sum()), abs=1e-8)
+        assert np.array_equal(np.flatnonzero(mu), np.sort(graph_of(shape).parts(best)))
 
 
 def test_the_triangle_is_fractional() -> None:
     """Three nodes that all want to differ: the relaxation says 3, an output reaches 2, and rounding loses 1."""
     shape = graph_shape(3, 2, [(0, 1), (0, 2), (1, 2)])
-    found = RelaxedMRF().relaxation(np.array([0.0] * 6 + [0.0, 1.0, 1.0, 0.0] * 3), shape)
-    assert found.mu[:6].tolist() == [0.5] * 6
-    assert found.value == pytest.approx(3.0, abs=1e-12)
-    assert found.rounding_loss == pytest.approx(1.0, abs=1e-12)
-    assert not found.integral
+    scores = np.array([0.0] * 6 + [0.0, 1.0, 1.0, 0.0] * 3)
+    labels, value = RelaxedMRF().argmax_bound(scores, shape)
+    assert RelaxedMRF().argmax_relaxed(scores, shape)[:6].tolist() == [0.5] * 6
+    assert value == pytest.approx(3.0, abs=1e-12)
+    assert scores[graph_of(shape).parts(labels)].sum() == 2.0
 
 
 def test_the_compact_form_describes_the_same_points() -> None:
@@ -188,8 +193,8 @@ def test_answers_do_not_depend_on_earlier_calls() -> None:
             if forget:
                 kept_models().clear()
             try:
-                found = RelaxedMRF().relaxation(scores, shape)
-                answers[q] = found.mu.tobytes(), found.value
+                value = RelaxedMRF().argmax_bound(scores, shape)[1]
+                answers[q] = RelaxedMRF().argmax_relaxed(scores, shape).tobytes(), value
             except InfeasibleError:
                 answers[q] = b"", 0.0
         return answers
@@ -239,17 +244,17 @@ def test_grids_by_both_solvers() -> None:
     shape, rng = grid(8, 9, 3), np.random.default_rng(0)
     for _ in range(3):
         scores = rng.normal(size=graph_of(shape).n_parts)
-        simplex, first_order = (SOLVERS[name].relaxation(scores, shape) for name in SOLVERS)
-        assert first_order.value == pytest.approx(simplex.value, rel=1e-6)
-        equations, right = marginal_rows(shape)
-        assert np.abs(equations @ first_order.mu - right).max() < 1e-14 * 100
-        assert first_order.mu.min() >= 0.0
+        simplex, first_order = (SOLVERS[name].argmax_bound(scores, shape)[1] for name in SOLVERS)
+        assert first_order == pytest.approx(simplex, rel=1e-6)
+        (equations, right), mu = marginal_rows(shape), SOLVERS["first order"].argmax_relaxed(scores, shape)
+        assert np.abs(equations @ mu - right).max() < 1e-14 * 100
+        assert mu.min() >= 0.0
 
 
 BAD: dict[str, tuple[Callable[[RelaxedMRF, np.ndarray], object], type[Exception], str]] = {
     "NaN scores": (lambda o, s: o.argmax(np.full_like(s, np.nan), COMPLETE), DataError, "scores must be finite"),
     "infinite scores": (lambda o, s: o.argmax_relaxed(np.full_like(s, np.inf), COMPLETE), DataError, "scores must be finite"),
-    "too few scores": (lambda o, s: o.relaxation(s[1:], COMPLETE), DataError, "expected 72 scores"),
+    "too few scores": (lambda o, s: o.argmax_bound(s[1:], COMPLETE), DataError, "expected 72 scores"),
     "NaN rows": (lambda o, s: _within(o, s, np.full((1, len(s)), np.nan), [1.0]), DataError, "coefficients A must be finite"),
     "NaN limits": (lambda o, s: _within(o, s, np.ones((1, len(s))), [np.nan]), DataError, "limits b must not be NaN"),
     "rows of another size": (lambda o, s: _within(o, s, np.ones((1, 3)), [1.0]), ParameterError, r"A must have shape \(1, 72\)"),
@@ -298,7 +303,7 @@ def test_giving_up_is_told(pdlp_from: int, message: str) -> None:
     shape = grid(4, 4, 3)
     scores = np.random.default_rng(0).normal(size=graph_of(shape).n_parts)
     with pytest.raises(ConvergenceError, match=rf"{message}.*max_iterations=10\b"):
-        RelaxedMRF(pdlp_from=pdlp_from, tol=1e-9, max_iterations=10).relaxation(scores, shape)
+        RelaxedMRF(pdlp_from=pdlp_from, tol=1e-9, max_iterations=10).argmax_bound(scores, shape)
 
 
 def colouring(rng: np.random.Generator, n: int, colours: npt.NDArray[np.int64]) -> tuple[Shape, npt.NDArray[np.float64]]:
@@ -317,12 +322,12 @@ def test_labels_never_have_a_forbidden_part(oracle: RelaxedMRF) -> None:
     rng, rounded_wrongly = np.random.default_rng(1), 0
     for _ in range(30):
         shape, scores = colouring(rng, 9, rng.integers(0, 3, 9))
-        graph, found = graph_of(shape), oracle.relaxation(scores, shape)
-        for labels in (found.labels, oracle.argmax(scores, shape), oracle.argmax_bound(scores, shape)[0]):
-            assert (scores[graph.parts(labels)] > 0.5 * FORBIDDEN).all()
-        assert 0.0 <= found.rounding_loss < 100.0
+        graph, (labels, value) = graph_of(shape), oracle.argmax_bound(scores, shape)
+        for found in (labels, oracle.argmax(scores, shape)):
+            assert (scores[graph.parts(found)] > 0.5 * FORBIDDEN).all()
+        assert 0.0 <= value - scores[graph.parts(labels)].sum() + 1e-9 < 100.0
         given, allowed = allowed_parts(scores, shape)
-        rounded_wrongly += not allowed[graph.parts(rounded(graph, given, allowed, found.mu))].all()
+        rounded_wrongly += not allowed[graph.parts(rounded(graph, given, allowed, oracle.argmax_relaxed(scores, shape)))].all()
     assert rounded_wrongly >= 3
 
 
@@ -332,7 +337,7 @@ def test_no_labels_at_all_is_told(oracle: RelaxedMRF) -> None:
     shape = graph_shape(3, 2, [(0, 1), (0, 2), (1, 2)])
     scores = np.array([0.0] * 6 + [FORBIDDEN, 0.0, 0.0, FORBIDDEN] * 3)
     assert oracle.argmax_relaxed(scores, shape)[:6] == pytest.approx(0.5)
-    for ask in (oracle.argmax, oracle.argmax_bound, oracle.relaxation):
+    for ask in (oracle.argmax, oracle.argmax_bound):
         with pytest.raises(InfeasibleError, match="every output uses a forbidden part"):
             ask(scores, shape)
 
