@@ -74,6 +74,10 @@ class Wanted(NamedTuple):
             text = path.read_text()
         return rebuilt(kind, json.loads(text)["found"])
 
+    def table(self, name: str, kind: type[T], compute: Callable[[], T]) -> T | None:
+        """As `kept`, for the table of this name; None where another one is wanted."""
+        return self.kept(name, kind, compute) if self.only in (None, name) else None
+
 
 class Experiment(ABC):
     """One experiment of a paper. The docstring of a child is the help page of `structpred bench NAME`.

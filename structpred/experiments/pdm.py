@@ -184,11 +184,8 @@ class ParametricDualMaximisation(Experiment):
                 if wanted.only in TASKS:
                     raise
                 skipped[name] = str(error)
-        steps, exact = list[more.Improvement](), None
-        if "iterations" in chosen:
-            steps = wanted.kept("iterations", list[more.Improvement], partial(more.iterations, plan))
-        if "exact" in chosen:
-            exact = wanted.kept("exact", more.Exact, partial(more.exact, plan))
+        steps = wanted.table("iterations", list[more.Improvement], partial(more.iterations, plan)) or []
+        exact = wanted.table("exact", more.Exact, partial(more.exact, plan))
         return PdmFigures(plan.repeats, plan.budget, tables, skipped, degrees=degrees, iterations=steps, exact=exact)
 
     def text(self, figures: PdmFigures) -> str:

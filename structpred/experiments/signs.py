@@ -185,13 +185,12 @@ class Signs(Experiment):
         """The tables that are wanted."""
         splits, repeats, epochs = (20, 1, 10) if wanted.quick else (wanted.numbers[name] for name in self.numbers)
         small = (200, 3) if wanted.quick else ()
-        names = wanted.chosen(self.tables)
-        pairs = ("words", "yeast") if "pairwise" in names else ()
+        pairs = ("words", "yeast") if "pairwise" in wanted.chosen(self.tables) else ()
         few, curves = partial(few_samples, splits), partial(convergence, folder, epochs, quick=wanted.quick)
         return SignFigures(
-            wanted.kept("few-samples", list[FewSamples], few) if "few-samples" in names else None,
+            wanted.table("few-samples", list[FewSamples], few),
             [wanted.kept(f"pairwise-{one}", Pairwise, partial(pairwise, folder, repeats, one, *small)) for one in pairs] or None,
-            wanted.kept("convergence", list[Convergence], curves) if "convergence" in names else None,
+            wanted.table("convergence", list[Convergence], curves),
         )
 
     def text(self, figures: SignFigures) -> str:

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -133,24 +134,17 @@ class SlackRescalingTables(Experiment):
         """The tables, None or empty where they are not wanted."""
         plan = QUICK if wanted.quick else FULL
         names = wanted.chosen(self.tables)
-        searches: list[SearchTable] = []
-        if "searches" in names:
-            read = {name: comparisons.most_frequent_labels(_mulan(folder, name, "train"), N_LABELS) for name in SEARCHED}
-            kinds = (False, True) if "relaxed" in wanted.switches else (False,)
-            searches = [
-                wanted.kept(f"searches-{name}-{kind}", SearchTable, partial(_searches, name, data, plan, kind))
-                for kind in kinds
-                for name, data in read.items()
-            ]
+        kinds = (False, True) if "relaxed" in wanted.switches else (False,)
+        searched = [*product(kinds, SEARCHED)] if "searches" in names else []
+        scored = SCORED if "scores" in names else ()
         return Tables(
-            searches,
-            wanted.kept("convergence", comparisons.Convergence, partial(_convergence, folder, plan))
-            if "convergence" in names
-            else None,
-            [wanted.kept(f"scores-{name}", ScoreTable, partial(_scores, folder, plan, name)) for name in SCORED]
-            if "scores" in names
-            else [],
-            wanted.kept("hierarchy", ScoreTable, partial(_hierarchy, folder, plan)) if "hierarchy" in names else None,
+            [
+                wanted.kept(f"searches-{one}-{kind}", SearchTable, partial(_searches, folder, plan, one, kind))
+                for kind, one in searched
+            ],
+            wanted.table("convergence", comparisons.Convergence, partial(_convergence, folder, plan)),
+            [wanted.kept(f"scores-{one}", ScoreTable, partial(_scores, folder, plan, one)) for one in scored],
+            wanted.table("hierarchy", ScoreTable, partial(_hierarchy, folder, plan)),
         )
 
     def text(self, figures: Tables) -> str:
@@ -196,9 +190,10 @@ def _search_claims(tables: Mapping[str, Mapping[str, comparisons.SearchRow]]) ->
     return found if tables else []
 
 
-def _searches(name: str, data: MultiLabelData, plan: Plan, relaxed: bool) -> SearchTable:
+def _searches(folder: Path, plan: Plan, name: str, relaxed: bool) -> SearchTable:
+    data = comparisons.most_frequent_labels(_mulan(folder, name, "train"), N_LABELS)
     n, rounds = (plan.relaxed_samples, plan.relaxed_rounds) if relaxed else (plan.samples, plan.rounds)
-    some = data.take(range(min(n, len(data))))
+    some = _part(data, n)
     log.info("searches on %s, %s: %d samples, %d rounds", name, "relaxed" if relaxed else "whole labels", len(some), rounds)
     task = comparisons.multilabel_task(some, QPBO() if relaxed else EnumerationMRF())
     tasks = dict.fromkeys(METHODS, task)
@@ -215,8 +210,7 @@ def _convergence(folder: Path, plan: Plan) -> comparisons.Convergence:
 
 
 def _scores(folder: Path, plan: Plan, name: str) -> ScoreTable:
-    whole = _mulan(folder, name, "train")
-    train = comparisons.most_frequent_labels(whole, N_LABELS)
+    train = comparisons.most_frequent_labels(_mulan(folder, name, "train"), N_LABELS)
     test = _mulan(folder, name, "test")
     kept = [test.label_names.index(label) for label in train.label_names]
     test = MultiLabelData(test.X, test.Y[:, kept], train.label_names, test.feature_names)
