@@ -86,10 +86,10 @@ class SecondOrderTree(Composed):
         found = Solved([np.empty(shape[0], np.int64) for shape in shapes], np.empty(len(shapes)), [False] * len(shapes))
         for i, shape in enumerate(shapes):
             own = flat[offsets[i] : offsets[i + 1]], candidates_of(shape).ravel(), head_lists(shape), rooms
-            found.bounds[i], found.proven[i] = self._search(*own, found.labels[i])
+            found.bounds[i], found.proven[i] = self._prove(*own, found.labels[i])
         return found
 
-    def _search(self, theta: Floats, allowed: Flags, lists: HeadLists, rooms: Any, best: Labels) -> tuple[float, bool]:
+    def _prove(self, theta: Floats, allowed: Flags, lists: HeadLists, rooms: Any, best: Labels) -> tuple[float, bool]:
         """Write the heads of the best tree; returns what none scores above, and whether that is proven.
 
         Best-first branch and bound. Where an arc is on, the other heads of its word are off.
