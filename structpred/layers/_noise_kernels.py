@@ -114,16 +114,6 @@ def normals(offsets, names, seed, step, antithetic, first, last, out):
 
 
 @njit(cache=True, nogil=True)
-def gumbels(offsets, names, seed, step, first, last, out):
-    """The same for the standard Gumbel distribution, -log(-log u), whose mean is 0.5772."""
-    for i in range(first, last):
-        for k in range(out.shape[0]):
-            key = stream_key(seed, step, names[i], k)
-            for at in range(offsets[i], offsets[i + 1]):
-                out[k, at] = -np.log(-np.log(_uniform(key, at - offsets[i])))
-
-
-@njit(cache=True, nogil=True)
 def noise_factors(mask, sigma, z):
     """z becomes exp(sigma z - sigma^2 / 2), whose mean is 1, and 1 where scores are fixed."""
     half = 0.5 * sigma * sigma

@@ -5,7 +5,7 @@ Noise belongs to (seed, step, id, sample, part): the same in any batch, any orde
 
 from dataclasses import dataclass
 from itertools import cycle
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -36,21 +36,12 @@ def normals(
     >>> bool((two[:, 1:] == one).all())
     True
     """
-    return _drawn(offsets, ids, samples, n_jobs, "normals", (seed, step, antithetic))
-
-
-def gumbels(offsets: Integers, ids: Integers, *, seed: int, step: int, samples: int, n_jobs: int = 1) -> Floats:
-    """The same for the standard Gumbel distribution: the best label at scores + gumbels is a draw from the softmax."""
-    return _drawn(offsets, ids, samples, n_jobs, "gumbels", (seed, step))
-
-
-def _drawn(offsets: Integers, ids: Integers, samples: int, n_jobs: int, kind: str, key: tuple[Any, ...]) -> Floats:
     size = int(offsets[-1])
     check_fits(8 * samples * size, f"noise for {samples} samples of {size:,} scores")
-    out, draw = np.empty((samples, size)), getattr(_kernels(), kind)
+    out, draw = np.empty((samples, size)), _kernels().normals
 
     def run(first: int, last: int) -> None:
-        draw(offsets, ids, *key, first, last, out)
+        draw(offsets, ids, seed, step, antithetic, first, last, out)
 
     run_ranges(run, split_evenly(np.diff(offsets), n_jobs), n_jobs)
     return out

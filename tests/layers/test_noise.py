@@ -5,7 +5,7 @@ import pytest
 from scipy.special import ndtri
 from scipy.stats import kstest
 
-from structpred.layers.perturbed import gumbels, normals
+from structpred.layers.perturbed import normals
 
 SIZES = np.array([0, 7, 7 + 40, 7 + 40 + 1])
 
@@ -65,15 +65,14 @@ def test_counters_are_independent_of_each_other() -> None:
     assert not np.array_equal(drawn(ids=1, step=2)[0], drawn(ids=2, step=1)[0])
 
 
-@pytest.mark.parametrize("draw", [normals, gumbels])
-def test_noise_is_the_same_in_any_batch(draw: object) -> None:
+def test_noise_is_the_same_in_any_batch() -> None:
     """An instance gets the same bits alone, in another order, and on several threads; more samples begin with the fewer."""
     ids = np.array([11, 4, 9])
-    whole = draw(SIZES, ids, seed=3, step=1, samples=4)
-    np.testing.assert_array_equal(draw(SIZES, ids, seed=3, step=1, samples=4, n_jobs=3), whole)
-    np.testing.assert_array_equal(draw(np.array([0, 40]), ids[1:2], seed=3, step=1, samples=4), whole[:, 7:47])
-    np.testing.assert_array_equal(draw(SIZES, ids, seed=3, step=1, samples=2), whole[:2])
-    turned = draw(np.array([0, 1, 41, 48]), ids[::-1], seed=3, step=1, samples=4)
+    whole = normals(SIZES, ids, seed=3, step=1, samples=4)
+    np.testing.assert_array_equal(normals(SIZES, ids, seed=3, step=1, samples=4, n_jobs=3), whole)
+    np.testing.assert_array_equal(normals(np.array([0, 40]), ids[1:2], seed=3, step=1, samples=4), whole[:, 7:47])
+    np.testing.assert_array_equal(normals(SIZES, ids, seed=3, step=1, samples=2), whole[:2])
+    turned = normals(np.array([0, 1, 41, 48]), ids[::-1], seed=3, step=1, samples=4)
     np.testing.assert_array_equal(np.hstack([turned[:, 41:], turned[:, 1:41], turned[:, :1]]), whole)
 
 
@@ -82,11 +81,3 @@ def test_antithetic_noise_comes_in_pairs() -> None:
     pairs, plain = (normals(SIZES, np.arange(3), seed=0, step=0, samples=6, antithetic=kind) for kind in (True, False))
     np.testing.assert_array_equal(pairs[1::2], -pairs[::2])
     np.testing.assert_array_equal(pairs[::2], plain[::2])
-
-
-def test_gumbel_noise_draws_from_the_softmax() -> None:
-    """The best label at scores + Gumbel noise has the softmax's frequencies, within four standard errors."""
-    theta, n = np.array([0.3, -0.5, 1.0]), 20_000
-    best = (theta + gumbels(np.array([0, 3]), np.array([0]), seed=0, step=0, samples=n)).argmax(axis=1)
-    p = np.exp(theta) / np.exp(theta).sum()
-    assert (np.abs(np.bincount(best, minlength=3) / n - p) <= 4 * np.sqrt(p * (1 - p) / n)).all()
