@@ -15,10 +15,10 @@ from structpred.oracles.knapsack import KnapsackOracle, knapsack_shape
 
 
 class Counted(Oracle):
-    """An oracle that counts the instances it answers, and may be said to be expensive."""
+    """An oracle that counts the instances it answers."""
 
-    def __init__(self, inner: Oracle, expensive: bool = False) -> None:
-        self.inner, self.expensive, self.calls = inner, expensive, 0
+    def __init__(self, inner: Oracle) -> None:
+        self.inner, self.calls = inner, 0
 
     def n_parts(self, shape: Any) -> int:
         return self.inner.n_parts(shape)
@@ -57,12 +57,11 @@ def numbered(first: int, *sizes: int) -> Any:
 
 
 class Family(Composed):
-    """Compositions whose members are known by name; `expensive` ones have no rounds of the subgradient method."""
+    """Compositions whose members are known by name."""
 
-    def __init__(self, max_nodes: int | None = 1000, expensive: bool = False) -> None:
+    def __init__(self, max_nodes: int | None = 1000) -> None:
         super().__init__([], max_nodes=max_nodes)
-        self.expensive = expensive
-        self.oracles_by_name = {name: Counted(one, expensive) for name, one in self.kinds().items()}
+        self.oracles_by_name = {name: Counted(one) for name, one in self.kinds().items()}
 
     def kinds(self) -> dict[str, Oracle]:
         raise NotImplementedError

@@ -30,10 +30,10 @@ from structpred.oracles.multiclass import MulticlassOracle
 CLOSED = [TwoChains, BudgetChain, SkipChain, SecondOrder, TaggedTree]
 
 
-def instances(name: str, n: int, max_nodes: int | None, expensive: bool = False) -> Any:
+def instances(name: str, n: int, max_nodes: int | None) -> Any:
     """The composition, its shape, and normal scores."""
     kind, shape, _ = KINDS[name]
-    oracle, rng = kind(max_nodes, expensive), np.random.default_rng(0)
+    oracle, rng = kind(max_nodes), np.random.default_rng(0)
     return oracle, shape, [rng.normal(size=oracle.n_parts(shape)) for _ in range(n)]
 
 
@@ -59,20 +59,34 @@ def test_finds_and_proves_the_best(name: str) -> None:
 
 @pytest.mark.mostly_slow
 @pytest.mark.parametrize("name", KINDS)
-def test_bounds_reach_the_linear_program(name: str) -> None:
-    """Without a search no bound lies below the best output, nor above the LP over all members' outputs by more than 1e-6; with
-    members that are expensive, in at most 60 calls of each and those that outputs are checked with."""
-    for expensive in (False, True):
-        oracle, shape, thetas = instances(name, 20, None, expensive)
-        for scores in thetas[: 20 if expensive else 8]:
-            for one in oracle.oracles_by_name.values():
-                one.calls = 0
-            labels, bound = oracle.argmax_bound(scores, shape)
-            # members that exclude what is offered are searched for some output
-            assert not expensive or name == "budgets" or oracle.calls <= 64 * len(oracle.members(shape))
-            best = best_of_all(oracle, scores, shape)
-            assert scores[oracle.parts(labels, shape)].sum() <= best + 1e-9
-            assert best - 1e-9 <= bound <= relaxed_value(oracle, scores, shape) + 1e-6
+def test_bounds_reach_the_linear_program(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a search no bound lies below the best output, nor above the LP over all members' outputs by more than 1e-6. The
+    members are asked at most 60 times each, apart from the check of outputs; half of the instances need few calls until the bound
+    is within .01 % of the LP: at most a fifth more than a prototype.
+    """
+    oracle, shape, thetas = instances(name, 20, None)
+    passed: list[tuple[int, float]] = []
+
+    def settle(rounds: Rounds, *args: Any, **options: Any) -> Any:
+        calls = oracle.calls
+        left = original(rounds, *args, **options)
+        passed.append((calls, float(rounds.low[0])))
+        return left
+
+    original, needed, n_members = Rounds.settle, [], len(oracle.members(shape))
+    monkeypatch.setattr(Rounds, "settle", settle)
+    for scores in thetas:
+        passed.clear()
+        for one in oracle.oracles_by_name.values():
+            one.calls = 0
+        labels, bound = oracle.argmax_bound(scores, shape)
+        # members that exclude what is offered are searched for some output
+        assert name == "budgets" or oracle.calls <= 64 * n_members
+        best, relaxed = best_of_all(oracle, scores, shape), relaxed_value(oracle, scores, shape)
+        assert scores[oracle.parts(labels, shape)].sum() <= best + 1e-9
+        assert best - 1e-9 <= bound <= relaxed + 1e-6
+        needed.append(min(calls for calls, low in passed if low <= relaxed + 1e-4 * abs(relaxed)) / n_members)
+    assert np.median(needed) <= 1.2 * KINDS[name][2]
 
 
 #: crossing trees with one root: words, the best tree, its score, the bound of the relaxation
@@ -105,7 +119,7 @@ def test_second_order_trees_have_the_known_values(n: int, heads: list[int], valu
 
 @pytest.mark.parametrize("name", ["two chains", "budgets", "tagged tree"])
 def test_the_state_proves_the_bound(name: str) -> None:
-    """Multipliers of a part sum to zero, and the members' answers there are worth the bound: with both stages."""
+    """Multipliers of a part sum to zero, and the members' answers there are worth the bound."""
     oracle, shape, thetas = instances(name, 5, None)
     layout = layout_of(oracle.members(shape), "tests")
     for scores in thetas:
@@ -114,7 +128,6 @@ def test_the_state_proves_the_bound(name: str) -> None:
             oracle, [shape], Batch([layout]), scores, np.array([1.0 + np.abs(scores).sum()]), zeros,
             np.zeros(len(layout.part_of)), np.full(1, -np.inf),
         )  # fmt: skip
-        rounds.descend(np.arange(1), 10)
         bundle = Bundle(rounds)
         bundle.run(np.arange(1), 30)
         sums = np.bincount(layout.part_of, rounds.multipliers)

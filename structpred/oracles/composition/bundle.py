@@ -42,9 +42,9 @@ class Bundle:
         rounds = self.rounds
         rounds.ask()
         rounds.moved[:] = 1
-        active = everyone = rounds.settle(active, offer=True)
+        active = everyone = rounds.settle(active, offer=rounds.cheap_parts)
         self.center, self.level[:] = rounds.multipliers.copy(), rounds.dual
-        self.tightness[active] = 0.3 * rounds.room(active) / rounds.square[active]
+        self.tightness[active] = 1.5 * rounds.room(active) / rounds.square[active]
         self._keep(np.flatnonzero(np.isin(rounds.batch.slot_of, active)))
         for _ in range(limit):
             self._mix(active)

@@ -24,7 +24,7 @@ class Layout(NamedTuple):
 
     copy_ends: member k has the copies copy_ends[k] to copy_ends[k + 1]. part_of: the part of each copy. holders: the number of
     copies of each part. shared: the parts with more than one copy; copies: these, part by part, in the order of members.
-    groups: each oracle with the numbers of its members. expensive: whether one of them is.
+    groups: each oracle with the numbers of its members.
     """
 
     members: list[Member]
@@ -34,7 +34,6 @@ class Layout(NamedTuple):
     shared: Integers
     copies: Integers
     groups: list[tuple[Oracle, Integers]]
-    expensive: bool
 
 
 def layout_of(members: Sequence[Member], name: str) -> Layout:
@@ -57,7 +56,6 @@ def layout_of(members: Sequence[Member], name: str) -> Layout:
     return Layout(
         list(members), ends_of(np.array([len(parts) for parts in found])), part_of, holders, np.flatnonzero(holders > 1),
         order[holders[part_of[order]] > 1], [(members[rows[0]].oracle, np.array(rows)) for rows in of_oracle.values()],
-        any(member.oracle.expensive for member in members),
     )  # fmt: skip
 
 

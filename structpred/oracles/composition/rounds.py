@@ -139,22 +139,3 @@ class Rounds:
             active, steps, batch.slot_ends, batch.shared_ends, batch.copies, batch.member_of, point, center, self.multipliers,
             self.changed,
         )  # fmt: skip
-
-    def descend(self, active: Integers, limit: int) -> Integers:
-        """Rounds of the subgradient method: the step of Polyak's rule in the first one, divided by 1 + the rises of the dual.
-
-        Returns the instances that are not solved. Koo et al., Dual decomposition for parsing, EMNLP 2010.
-        """
-        n = len(self.sizes)
-        first, rises, last = np.zeros(n), np.zeros(n), np.full(n, np.inf)
-        for k in range(limit):
-            self.ask()
-            active = self.settle(active, offer=self.cheap_parts or k == 0)
-            if not len(active):
-                break
-            if k == 0:
-                first[active] = 2.0 * self.room(active) / self.square[active]
-            rises += self.dual > last
-            last[active] = self.dual[active]
-            self.propose(active, first / (1.0 + rises), self.counts, self.multipliers)
-        return active

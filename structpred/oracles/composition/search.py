@@ -1,4 +1,4 @@
-"""The best outputs of a batch of compositions: subgradient and bundle rounds, then best-first branch and bound."""
+"""The best outputs of a batch of compositions: rounds of the bundle method, then best-first branch and bound."""
 
 from collections.abc import Sequence
 from heapq import heappop, heappush
@@ -14,7 +14,7 @@ from structpred.oracles.composition.bundle import Bundle
 from structpred.oracles.composition.layout import Batch, Layout
 from structpred.oracles.composition.rounds import Rounds
 
-#: rounds of each of the first two stages, and of the second where parts are pinned
+#: rounds of the bundle method at most, and where parts are pinned
 ROUNDS, PINNED = 60, 20
 #: subproblems that are looked at where only some output is wanted
 ENOUGH = 1000
@@ -56,12 +56,10 @@ class Search:
 
     def go(self, starts: Sequence[Floats | None] | None = None) -> Solved:
         """All stages. Raises InfeasibleError where the members exclude every output, ConvergenceError where none was found."""
-        n, starts = len(self.layouts), starts or [None] * len(self.layouts)
-        # the first steps of the subgradient method are so large that they leave a good start
-        cheap = np.array([not one.expensive and start is None for one, start in zip(self.layouts, starts, strict=True)])
-        root = self._rounds(np.arange(n), np.zeros(len(self.theta), np.int64), self.batch.centred(starts, self.sizes), self.batch)
-        left = root.descend(np.flatnonzero(cheap), ROUNDS if cheap.any() else 0)
-        self._finish(root, np.union1d(left, np.flatnonzero(~cheap)), np.arange(n), ROUNDS)
+        n = len(self.layouts)
+        start = self.batch.centred(starts or [None] * n, self.sizes)
+        root = self._rounds(np.arange(n), np.zeros(len(self.theta), np.int64), start, self.batch)
+        self._finish(root, np.arange(n), np.arange(n), ROUNDS)
         self.bounds[:] = np.maximum(root.low, self.best)
         self.states = np.split(root.multipliers, self.batch.copy_ends[self.batch.member_ends[1:-1]])
         if len(some := np.flatnonzero(self.ages)):
