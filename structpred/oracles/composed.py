@@ -40,7 +40,7 @@ class Composed(Oracle):
     max_nodes: the most subproblems that one search looks at; `argmax` raises ConvergenceError where they do not suffice, and
     `argmax_bound` gives the best output found. None: no search; then ``exact`` is False, and `argmax_bound` gives the bound.
     warm: steps of training begin inference in an instance at the multipliers of its last visit, which takes fewer calls of
-    members once weights settle; bounds hold as ever, a resumed run has the same bits. Predictions and objectives depend on the scores alone.
+    members once weights settle; bounds hold as ever, a resumed run has the same bits, predictions depend on the scores alone.
     example_shapes: for the contract checks. label_grid: (n_positions, n_labels) of a shape, if the parts begin with such a grid.
 
     Raises InfeasibleError where members exclude every output, OracleError where they do not fit their parts.
