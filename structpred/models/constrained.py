@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 
 from structpred.core.fixed_scores import FORBIDDEN
+from structpred.core.head_lists import candidates_of
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.packing import parts_batch
 from structpred.core.types import Integers
 from structpred.errors import ConvergenceError, DataError, InfeasibleError
+from structpred.oracles.budget import Budget
 from structpred.oracles.composed import Composed
 from structpred.oracles.composition.layout import Member
+from structpred.oracles.second_order_tree import SecondOrderTree
 from structpred.task.inference import Inference
 
 
@@ -90,9 +93,13 @@ class Constrained(Composed):
         self.own, self.exact, self.expensive, self.output = own, own.exact, own.expensive, own.output
 
     def members(self, shape: Shape) -> list[Member]:
-        """The oracle over all parts, and each rule over those that it binds."""
+        """The oracle over all parts, and each rule over those that it binds; trees of second order as the members they have."""
         rules = [Member(rule, (len(parts),), np.array(parts)) for _, rule, parts in shape[1]]
-        return [Member(self.own, shape[0], np.arange(self.own.n_parts(shape[0]))), *rules]
+        if not isinstance(self.own, SecondOrderTree):
+            return [Member(self.own, shape[0], np.arange(self.own.n_parts(shape[0]))), *rules]
+        if len(others := np.flatnonzero(~candidates_of(shape[0]).ravel())):  # the tree alone has arcs that are no candidates
+            rules.append(Member(Budget(at_most=0), (len(others),), others))
+        return [*self.own.members(shape[0]), *rules]
 
     def argmax_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Labels, Integers]:
         """The best output of each instance that keeps its rules, in lockstep; InfeasibleError of one says which rules."""
