@@ -20,6 +20,9 @@ from structpred.oracles.composition.layout import Member
 from structpred.oracles.second_order_tree import SecondOrderTree
 from structpred.task.inference import Inference
 
+#: the most subproblems of the search for one output: more of them change no answer, but prove some in place of an error
+MAX_SUBPROBLEMS = 1000
+
 
 @dataclass(frozen=True)
 class Constraint:
@@ -89,7 +92,7 @@ class Constrained(Composed):
     argmax_bound = argmax_bound_batch = None  # type: ignore[assignment]  # an answer is proven, or an error says that it is not
 
     def __init__(self, own: Oracle) -> None:
-        super().__init__([])
+        super().__init__([], max_nodes=MAX_SUBPROBLEMS)
         self.own, self.exact, self.expensive, self.output = own, own.exact, own.expensive, own.output
 
     def members(self, shape: Shape) -> list[Member]:
@@ -124,7 +127,8 @@ class Constrained(Composed):
             return None
         except ConvergenceError:
             text = f"the best {self.output} under the constraints is not proven after {self.max_nodes:,} subproblems"
-            raise ConvergenceError(f"{text}; relax those that many parts share") from None
+            instead = "relax those that many parts share, or raise structpred.models.constrained.MAX_SUBPROBLEMS"
+            raise ConvergenceError(f"{text}; {instead}") from None
         parts, part_ends = parts_batch(self.own, labels, ends, [own for own, _ in shapes])
         worst = scores[parts + np.repeat(offsets[:-1], np.diff(part_ends))].min(initial=0.0)
         return (labels, ends) if worst > 0.5 * FORBIDDEN else None

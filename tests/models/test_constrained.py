@@ -23,6 +23,7 @@ from structpred.models import (
     KernelChainLabeler,
     MultiLabelMRF,
     StructuredPredictor,
+    constrained,
 )
 from structpred.models.constrained import Constrained
 from structpred.oracles.assignment import AssignmentOracle
@@ -306,3 +307,17 @@ def test_what_is_not_proven_is_not_given() -> None:
     inference = Inference(PartFeatures([theta[:, None] for theta in scores]), oracle, [((5,), rules)] * 40)
     with pytest.raises(ConvergenceError, match=f"^sample {stopped[0]}: .* subproblems"):
         inference.decode(np.ones(1))
+
+
+def test_how_long_is_searched_is_one_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error of a search that is cut short names the number to raise; raised, the best output is found."""
+    rng = np.random.default_rng(5)
+    samples = [Instance(rng.normal(size=(25, 2)), (5,)) for _ in range(20)]
+    truth = [AssignmentOracle().argmax(one.features @ [1.0, -1.0], (5,)) for one in samples]
+    model = StructuredPredictor(AssignmentOracle(), max_iter=5).fit(samples, truth)
+    rules = [Constraint(Budget(at_most=2), rng.permutation(25)[:14].tolist()) for _ in range(4)]
+    monkeypatch.setattr(constrained, "MAX_SUBPROBLEMS", 1)
+    with pytest.raises(ConvergenceError, match=r"after 1 subproblems; .* or raise structpred\.models\.constrained\.MAX_SUBPR"):
+        model.predict(samples, constraints=rules)
+    monkeypatch.setattr(constrained, "MAX_SUBPROBLEMS", 1000)
+    assert len(model.predict(samples, constraints=rules)) == len(samples)
