@@ -28,10 +28,7 @@ COMMANDS = (
     "train", "predict", "evaluate", "inspect", "explain", "prune", "export", "import", "report", "validate", "clusters", "curve",
     "tune", "bench", "check-oracle", "demo", "warmup", "doctor",
 )  # fmt: skip
-_SHARED = {
-    "predict": ("evaluate", "inspect", "explain", "report"), "prune": ("export", "import"), "validate": ("clusters",),
-    "own_code": ("check-oracle",),
-}  # fmt: skip
+_SHARED = {"predict": ("evaluate", "report"), "prune": ("export",), "own_code": ("check-oracle",)}
 
 
 def _commands(ctx: click.Context) -> dict[str, Callable[[], click.Command]]:
@@ -40,8 +37,8 @@ def _commands(ctx: click.Context) -> dict[str, Callable[[], click.Command]]:
 
 
 def _loaded(session: Session, name: str) -> click.Command:
-    file = next((file for file, names in _SHARED.items() if name in names), name)
-    own = "import_model" if name == "import" else name.replace("-", "_")
+    own = "import_model" if name == "import" else name.replace("-", "_")  # import is a word of Python's
+    file = next((file for file, names in _SHARED.items() if name in names), own)
     command: click.Command = getattr(importlib.import_module(f"structpred.cli.{file}"), own)
     return command.of_kinds(kinds_of(session)) if isinstance(command, ModelCommand) else command
 

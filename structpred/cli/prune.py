@@ -1,4 +1,4 @@
-"""A model written anew: `structpred prune`, without groups of weights; `export`, as a program; `import`, from CRFsuite."""
+"""A model written anew: `structpred prune`, without groups of weights; `export`, as a program."""
 
 import json
 import logging
@@ -8,11 +8,13 @@ import click
 
 from structpred.cli.files import check_output, check_picture
 from structpred.cli.model_command import ModelCommand, open_model
-from structpred.cli.options import Choice, InputFile, general_options
+from structpred.cli.options import InputFile, general_options
 from structpred.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
     from structpred.models.base import StructuredEstimator
+
+log = logging.getLogger("structpred.cli")
 
 
 @click.command(cls=ModelCommand, short_help="Drop features that do not matter.")
@@ -101,9 +103,6 @@ def _report(
     return "\n".join((*lines, left, f"certificate: {after.certificate_}"))
 
 
-log = logging.getLogger("structpred.cli")
-
-
 @click.command(short_help="Write a model as a program that needs NumPy alone.")
 @click.argument("model", type=InputFile())
 @click.option("-o", "--output", required=True, metavar="PROGRAM", help="The program, such as tagger.py; its weights lie beside.")
@@ -126,30 +125,3 @@ def export(ctx: click.Context, model: str, output: str) -> None:
     files = export_predictor(estimator, output)
     sizes = [path.stat().st_size for path in files]
     log.info("wrote %s (%s bytes) and %s (%s bytes)", files.program, f"{sizes[0]:,}", files.weights, f"{sizes[1]:,}")
-
-
-@click.command("import", short_help="Make a model of one that CRFsuite wrote.")
-@click.argument("model", type=InputFile())
-@click.option("-o", "--output", required=True, metavar="FILE", help="The model, such as tagger.spz.")
-@click.option(
-    "--algorithm", type=Choice(["lbfgs", "l2sgd", "ap", "pa", "arow"]), default="lbfgs", show_default=True,
-    help="What it was trained with, which its file does not say. After lbfgs and l2sgd there are probabilities.",
-)  # fmt: skip
-@general_options
-def import_model(model: str, output: str, algorithm: str) -> None:
-    """Write the model that CRFsuite, python-crfsuite or sklearn-crfsuite left in the file MODEL as one of structpred's.
-
-    \b
-    structpred import tagger.crfsuite -o tagger.spz
-    structpred predict tagger.spz test.crfsuite
-
-    It predicts the same labels from the same features. python-crfsuite reads the file:
-    python -m pip install 'structpred[crfsuite]'
-    """
-    from structpred.compat.pycrfsuite import load_crfsuite
-
-    check_output(output, "-o", inputs=(model,))
-    labeler = load_crfsuite(model, algorithm)
-    labeler.reader_ = {"format": "crfsuite"}
-    labeler.save(output)
-    log.info("wrote %s: %d labels, %s features", output, len(labeler.classes_), f"{labeler.n_features_in_:,}")

@@ -9,13 +9,19 @@ from typing import Any
 import numpy as np
 
 from structpred.core.fixed_scores import FORBIDDEN
+from structpred.core.head_lists import candidates_of
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.packing import parts_batch
 from structpred.core.types import Integers
 from structpred.errors import ConvergenceError, DataError, InfeasibleError
+from structpred.oracles.budget import Budget
 from structpred.oracles.composed import Composed
 from structpred.oracles.composition.layout import Member
+from structpred.oracles.second_order_tree import SecondOrderTree
 from structpred.task.inference import Inference
+
+#: the most subproblems of the search for one output: more of them change no answer, but prove some in place of an error
+MAX_SUBPROBLEMS = 1000
 
 
 @dataclass(frozen=True)
@@ -86,13 +92,17 @@ class Constrained(Composed):
     argmax_bound = argmax_bound_batch = None  # type: ignore[assignment]  # an answer is proven, or an error says that it is not
 
     def __init__(self, own: Oracle) -> None:
-        super().__init__([])
+        super().__init__([], max_nodes=MAX_SUBPROBLEMS)
         self.own, self.exact, self.expensive, self.output = own, own.exact, own.expensive, own.output
 
     def members(self, shape: Shape) -> list[Member]:
-        """The oracle over all parts, and each rule over those that it binds."""
+        """The oracle over all parts, and each rule over those that it binds; trees of second order as the members they have."""
         rules = [Member(rule, (len(parts),), np.array(parts)) for _, rule, parts in shape[1]]
-        return [Member(self.own, shape[0], np.arange(self.own.n_parts(shape[0]))), *rules]
+        if not isinstance(self.own, SecondOrderTree):
+            return [Member(self.own, shape[0], np.arange(self.own.n_parts(shape[0]))), *rules]
+        if len(others := np.flatnonzero(~candidates_of(shape[0]).ravel())):  # the tree alone has arcs that are no candidates
+            rules.append(Member(Budget(at_most=0), (len(others),), others))
+        return [*self.own.members(shape[0]), *rules]
 
     def argmax_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Labels, Integers]:
         """The best output of each instance that keeps its rules, in lockstep; InfeasibleError of one says which rules."""
@@ -117,7 +127,8 @@ class Constrained(Composed):
             return None
         except ConvergenceError:
             text = f"the best {self.output} under the constraints is not proven after {self.max_nodes:,} subproblems"
-            raise ConvergenceError(f"{text}; relax those that many parts share") from None
+            instead = "relax those that many parts share, or raise structpred.models.constrained.MAX_SUBPROBLEMS"
+            raise ConvergenceError(f"{text}; {instead}") from None
         parts, part_ends = parts_batch(self.own, labels, ends, [own for own, _ in shapes])
         worst = scores[parts + np.repeat(offsets[:-1], np.diff(part_ends))].min(initial=0.0)
         return (labels, ends) if worst > 0.5 * FORBIDDEN else None

@@ -151,7 +151,7 @@ class LinearTask(RowTask):
 
     capabilities = frozenset({"argmax", "signed_rows", "rows"})
     _kind = "a linear task"
-    _instead = "with an oracle over two labels (structpred.oracles.multiclass) and Task, more is available"
+    _instead = 'its log loss is surrogate="logistic"; with an oracle over two labels (oracles.multiclass) and Task, there is more'
 
     def __init__(self, X: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None, intercept: float = 0.0) -> None:
         rows, signs = _checked(X), np.asarray(y, dtype=np.float64)

@@ -24,6 +24,7 @@ from structpred.oracles.chain import best_scratch, sum_scratch
 from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits
 from structpred.runtime.threads import split_evenly
+from structpred.torch.modules import check_some
 
 _kernels = later("structpred.oracles.chains._padded_chain_kernels")
 
@@ -110,8 +111,7 @@ def chain_best(emissions: Tensor, table: Tensor, mask: Tensor, fill: int) -> Ten
 def known_labels(labels: Tensor, mask: Tensor, n_labels: int) -> Tensor:
     """Labels with 0 where they are masked. Raises DataError for those not in 0..n_labels - 1, and where all are masked."""
     kept, given = mask.cpu().numpy(), labels.cpu().numpy()
-    if kept.size and not kept.any():
-        raise DataError(f"all {kept.size} positions of the batch are masked, or have no label: is the mask inverted?")
+    check_some(kept)
     for i, t in np.argwhere(kept & ((given < 0) | (given >= n_labels)))[:1].tolist():
         raise DataError(f"sentence {i}, position {t}: expected 0..{n_labels - 1}, got {given[i, t]} (is its padding masked?)")
     return torch.from_numpy(np.where(kept, given, 0).astype(np.int64)).to(labels.device)

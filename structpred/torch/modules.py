@@ -165,6 +165,12 @@ def beside(given: Any, scores: torch.Tensor, name: str, batch_first: bool) -> to
     return own
 
 
+def check_some(kept: npt.NDArray[np.bool_]) -> None:
+    """DataError where a batch has positions, and none of them is there."""
+    if kept.size and not kept.any():
+        raise DataError(f"all {kept.size} positions of the batch are masked, or have no label: is the mask inverted?")
+
+
 def reduced(values: torch.Tensor, mask: torch.Tensor, reduction: str) -> torch.Tensor:
     """The values (B,), their sum, their mean, or the sum by the number of positions that are there."""
     ways = {"none": lambda: values, "sum": values.sum, "mean": values.mean, "token_mean": lambda: values.sum() / mask.sum()}

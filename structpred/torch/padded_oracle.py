@@ -9,6 +9,7 @@ from torch import Tensor
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.errors import DataError, InfeasibleError
+from structpred.torch.modules import check_some
 
 
 class PaddedOracle:
@@ -45,6 +46,8 @@ class PaddedOracle:
 
     def _found(self, scores: Tensor, truth: Tensor, kept: Tensor, sizes: list[int]) -> tuple[Tensor, Tensor, Tensor]:
         oracle, given, form = self._oracle(sizes), truth.numpy(force=True), tuple(scores.shape)
+        if given.size and len(given) > 1:  # vmap over sentences asks for one at a time, of which some may be empty
+            check_some(kept.numpy(force=True))
         value, mu, counts = np.zeros(form[0]), np.zeros(form), np.zeros(form)
         for i, there, theta, shape, where, names in self._sentences(scores, kept, sizes):
             labels = given[i, there] if given.shape[1] else given[i]

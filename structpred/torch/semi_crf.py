@@ -33,7 +33,7 @@ class SemiCRF(nn.Module):
         self.transitions, self.length_scores = random
 
     def forward(self, emissions: Any, tags: Any, mask: Tensor | None = None, reduction: str = "sum") -> Tensor:
-        """The log-likelihood, reduced as by `ChainCRF`. Raises DataError for tags that are no such segments."""
+        """The log-likelihood, reduced as by `ChainCRF`. DataError for tags that are no such segments, or all masked."""
         scores, kept = self._given(emissions, mask)
         return reduced(SEGMENTS(scores, beside(tags, kept, "tags", True), kept, self._sizes)[0], kept, reduction)
 

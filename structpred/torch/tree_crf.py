@@ -30,7 +30,7 @@ class TreeCRF(nn.Module):
         self._sizes = [int(single_root), int(projective)]
 
     def forward(self, arcs: Any, heads: Any, mask: Tensor | None = None, reduction: str = "sum") -> Tensor:
-        """The log-likelihood, reduced as by `ChainCRF`. Raises DataError for heads that are no token, or no tree."""
+        """The log-likelihood, reduced as by `ChainCRF`. DataError for heads that are no tree, and where all is masked."""
         scores, kept = checked_batch(arcs, mask, True, None)
         return reduced(TREES(scores.flatten(1), beside(heads, kept, "heads", True), kept, self._sizes)[0], kept, reduction)
 

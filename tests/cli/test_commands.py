@@ -9,9 +9,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 from cli_helpers import PROGRAM, Shell
 
+from structpred.cli.app import COMMANDS, program
 from structpred.models import ChainLabeler
 
 CHUNKING = ("--format", "conll2000", "--template", "chunking")
@@ -46,6 +48,13 @@ def test_train_says_what_it_does_and_leaves_one_file(shell: Shell, corpus: Path,
     model = ChainLabeler.load(tmp_path / "m.spz")
     assert model.reader_ == reader
     assert f"\n{model.certificate_.meaning()}\n" in done.stderr
+
+
+def test_a_command_stands_in_a_file_of_its_name() -> None:
+    """A stranger finds a command in cli/NAME.py; only what shares its options or its one question with another lies beside it."""
+    files = {name: program.get_command(click.Context(program), name).callback.__module__ for name in COMMANDS}
+    named = {name: f"structpred.cli.{'import_model' if name == 'import' else name}" for name in COMMANDS}
+    assert [name for name in COMMANDS if files[name] != named[name]] == ["evaluate", "export", "report", "check-oracle"]
 
 
 @pytest.mark.slow

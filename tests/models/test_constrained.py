@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,10 @@ import pytest
 from parser_cases import corpus, random_words
 
 from structpred import Instance
+from structpred.core.head_lists import candidate_shape
 from structpred.errors import ConvergenceError, DataError, InfeasibleError
 from structpred.features.parts import PartFeatures
+from structpred.io import read_treebank
 from structpred.models import (
     ChainLabeler,
     Constraint,
@@ -20,11 +23,13 @@ from structpred.models import (
     KernelChainLabeler,
     MultiLabelMRF,
     StructuredPredictor,
+    constrained,
 )
 from structpred.models.constrained import Constrained
 from structpred.oracles.assignment import AssignmentOracle
 from structpred.oracles.budget import Budget
 from structpred.oracles.logic import Logic
+from structpred.oracles.second_order_tree import SecondOrderTree
 from structpred.task.inference import Inference
 
 RNG = np.random.default_rng(0)
@@ -100,6 +105,66 @@ def test_trees_are_the_best_that_keep_the_rules(projective: bool) -> None:
             trees = {tuple(tree.heads.tolist()): score for tree, score in listed}
             expected = best([(list(heads), score) for heads, score in trees.items()], rules[:n], i)
             assert trees[tuple(found[i].heads.tolist())] == pytest.approx(expected[1], abs=1e-9)
+
+
+@pytest.mark.parametrize("projective", [True, False])
+def test_trees_of_second_order_are_the_best_that_keep_the_rules(projective: bool) -> None:
+    """Budgets and formulas over arcs, on scores of all arcs, siblings and grandparents; some arcs are no candidates: against all
+    trees, listed; where no tree keeps the rules, those that cannot be left out are named."""
+    own, rng, infeasible = SecondOrderTree(projective, single_root=False), np.random.default_rng(7), 0
+    oracle = Constrained(own)
+    for k in range(12):
+        n = int(rng.integers(2, 5))
+        shape = candidate_shape(np.ones((n, n + 1)) if k % 2 else (rng.random((n, n + 1)) < 0.8) | np.eye(n, n + 1, dtype=bool))
+        theta, arcs = rng.normal(size=own.n_parts(shape)), n * (n + 1)
+        possible = [int(m * (n + 1) + h) for m in range(n) for h in range(n + 1) if h != m + 1]
+        rules = (
+            (0, Budget(at_most=2), tuple(m * (n + 1) for m in range(n))),  # words below the root
+            (1, Budget(exactly=int(rng.integers(0, n))), tuple(rng.permutation(possible)[: arcs // 2].tolist())),
+            (2, Logic("or"), tuple(rng.permutation(possible)[:3].tolist())),
+        )
+
+        def keeps(y: np.ndarray, rules: Any = rules, shape: Any = shape) -> bool:
+            counts = [int(np.isin(parts, own.parts(y, shape)).sum()) for _, _, parts in rules]
+            return counts[0] <= 2 and counts[1] == rules[1][1].high and counts[2] >= 1
+
+        scores = [float(theta[own.parts(y, shape)].sum()) for y in own.enumerate(shape) if keeps(y)]
+        if scores:
+            found = oracle.argmax(theta, (shape, rules))
+            assert keeps(found)
+            assert float(theta[own.parts(found, shape)].sum()) == pytest.approx(max(scores), abs=1e-9)
+        else:
+            infeasible += 1
+            with pytest.raises(InfeasibleError, match=r"no tree satisfies constraints\["):
+                oracle.argmax(theta, (shape, rules))
+    assert 0 < infeasible < 10
+
+
+def test_parsers_of_second_order_keep_rules() -> None:
+    """Rules over words in the terms of users; rules that hold already change no tree; the sample that has no tree is named."""
+    words, trees = corpus(20, 0, 0.0)
+    parser = DependencyParser(order=2, max_iter=3, labelled=False, single_root=False).fit(words, trees)
+    few = parser.predict(words, constraints=[Constraint(Budget(at_most=1), [(0, None)]), Constraint(Logic("or"), [(1, 2)], 0)])
+    assert all(tree.heads.tolist().count(0) == 1 for tree in few)
+    assert few[0].heads[1] == 1
+    free = [tree.heads.tolist() for tree in parser.predict(words)]
+    kept = parser.predict(words, constraints=[Constraint(Budget(at_least=1), [(0, None)])])
+    assert [tree.heads.tolist() for tree in kept] == free
+    with pytest.raises(InfeasibleError, match=r"^sample 1: no tree satisfies constraints\[0\], Budget\(at_most=0\)$"):
+        parser.predict(words, constraints=[Constraint(Budget(at_most=0), [(0, None)], 1)])
+
+
+@pytest.mark.slow
+def test_real_sentences_are_proven_under_rules(data_dir: Path) -> None:
+    """Twenty English sentences of up to 30 words with at most two words below the root: each proven, none more than that."""
+    train, test = (read_treebank(data_dir / "ud_english_ewt" / f"en_ewt-ud-{part}.conllu.gz") for part in ("train", "test"))
+    parser = DependencyParser(order=2, max_iter=4, projective=False, single_root=False, labelled=False)
+    parser.fit(train.take(np.arange(1500)))
+    lengths = np.asarray(test.lengths)
+    some = test.take(np.flatnonzero((lengths >= 8) & (lengths <= 30))[:20])
+    found = parser.predict(some, constraints=[Constraint(Budget(at_most=2), [(0, None)])])
+    assert max(tree.heads.tolist().count(0) for tree in found) <= 2
+    assert (np.concatenate([tree.heads for tree in found]) == some.heads).mean() > 0.7
 
 
 def test_pruned_sentences_are_whole_under_constraints() -> None:
@@ -242,3 +307,17 @@ def test_what_is_not_proven_is_not_given() -> None:
     inference = Inference(PartFeatures([theta[:, None] for theta in scores]), oracle, [((5,), rules)] * 40)
     with pytest.raises(ConvergenceError, match=f"^sample {stopped[0]}: .* subproblems"):
         inference.decode(np.ones(1))
+
+
+def test_how_long_is_searched_is_one_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error of a search that is cut short names the number to raise; raised, the best output is found."""
+    rng = np.random.default_rng(5)
+    samples = [Instance(rng.normal(size=(25, 2)), (5,)) for _ in range(20)]
+    truth = [AssignmentOracle().argmax(one.features @ [1.0, -1.0], (5,)) for one in samples]
+    model = StructuredPredictor(AssignmentOracle(), max_iter=5).fit(samples, truth)
+    rules = [Constraint(Budget(at_most=2), rng.permutation(25)[:14].tolist()) for _ in range(4)]
+    monkeypatch.setattr(constrained, "MAX_SUBPROBLEMS", 1)
+    with pytest.raises(ConvergenceError, match=r"after 1 subproblems; .* or raise structpred\.models\.constrained\.MAX_SUBPR"):
+        model.predict(samples, constraints=rules)
+    monkeypatch.setattr(constrained, "MAX_SUBPROBLEMS", 1000)
+    assert len(model.predict(samples, constraints=rules)) == len(samples)

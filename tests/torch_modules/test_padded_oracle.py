@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from structpred.errors import DataError
 from structpred.oracles.arborescence import ArborescenceOracle
 from structpred.oracles.projective import ProjectiveOracle
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-from structpred.torch import SemiCRF, TreeCRF  # noqa: E402
+from structpred.torch import ChainCRF, SemiCRF, TreeCRF  # noqa: E402
 from structpred.torch.semi_crf import SEGMENTS  # noqa: E402
 from structpred.torch.tree_crf import TREES  # noqa: E402
 
@@ -142,3 +143,15 @@ def test_transforms_of_torch_func(kind: Any) -> None:
     twice = torch.func.jacrev(torch.func.jacrev(lambda x: crf(x, truth, MASK)))(x.detach())
     torch.testing.assert_close(twice, hessian, rtol=1e-6, atol=1e-8)
     assert hessian.norm() > 0.1
+
+
+def test_a_batch_without_positions_is_refused_as_by_chains() -> None:
+    """An inverted mask is the same error for chains, trees and segments; one sentence of many may be empty."""
+    scores, truth, none = torch.zeros(2, 2, 3), torch.tensor([[1, 0], [3, 1]]), torch.zeros(2, 2, dtype=torch.bool)
+    heads = torch.tensor([[0, 1], [0, 1]])
+    for crf, right in ((ChainCRF(3), truth.clamp(max=2)), (SemiCRF(3, 2), truth), (TreeCRF(), heads)):
+        with pytest.raises(DataError, match=r"^all 4 positions of the batch are masked, or have no label: "):
+            crf(scores, right, none)
+    one = torch.tensor([[True, True], [False, False]])
+    assert TreeCRF()(scores, heads, one, "none")[1].item() == 0.0
+    assert TreeCRF()(torch.zeros(0, 2, 3), heads[:0]).item() == 0.0

@@ -282,10 +282,8 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         the root. projective, single_root: None means as trained. constraints: see `Constraint`. Sentences with fixed or
         forbidden arcs are not pruned; with constraints none is. InfeasibleError names the sample for which there is no tree.
         """
-        if constraints is not None and self.order == 2:
-            raise ParameterError("order=2: constraints need a parser with order=1; fixed and forbidden arcs serve both orders")
         data, inference = self._ready(X, fixed, forbidden, projective, single_root, not constraints)
-        if self.order == 1:
+        if self.order == 1 or constraints:
             kept = constrained(inference, constraints, lambda arc: (None if arc[1] is None else arc[1] - 1, arc[0]))
             return self._with_relations(data, kept.decode(self.coef_)[0])
         heads, proven = proven_trees(inference, self.coef_)

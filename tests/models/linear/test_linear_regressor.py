@@ -121,6 +121,8 @@ def test_scalar_losses_are_refused_where_there_are_many_classes() -> None:
     """The error says what they are for."""
     with pytest.raises(MissingCapabilityError, match="Logistic is for rows with two classes or a number"):
         LinearClassifier(surrogate="logistic").fit(X, np.arange(40) % 3)
+    with pytest.raises(MissingCapabilityError, match=r'LogLoss needs marginals, .*: its log loss is surrogate="logistic"'):
+        LinearClassifier(surrogate="log").fit(X, CLASSES)
 
 
 @pytest.mark.slow
