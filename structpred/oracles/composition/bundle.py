@@ -51,10 +51,9 @@ class Bundle:
             active = rounds.only(active[self.level[active] - self.model[active] + self.gap[active] > rounds.tolerance[active]])
             if not len(active):
                 break
-            asked = np.flatnonzero(rounds.changed)
             rounds.ask()
             left = rounds.settle(active, offer=rounds.cheap_parts)
-            self._keep(asked)
+            self._keep(np.flatnonzero(rounds.moved))
             self._judge(active)
             active = left
         rounds.multipliers[:] = self.center
