@@ -10,6 +10,8 @@ from structpred.runtime.ranges import spans
 
 _kernels = later("structpred.oracles.composition._bundle_kernels")
 
+#: the first step's length, in units of Polyak's rule; calls are about the same from 1.2 to 2.5, and more at 0.3 and at 4
+FIRST = 1.5
 #: a step is serious if the dual function falls by this share of what the model says
 SERIOUS = 0.1
 #: the quadratic program is solved to this share of what the model promises
@@ -44,17 +46,16 @@ class Bundle:
         rounds.moved[:] = 1
         active = everyone = rounds.settle(active, offer=rounds.cheap_parts)
         self.center, self.level[:] = rounds.multipliers.copy(), rounds.dual
-        self.tightness[active] = 1.5 * rounds.room(active) / rounds.square[active]
+        self.tightness[active] = FIRST * rounds.room(active) / rounds.square[active]
         self._keep(np.flatnonzero(np.isin(rounds.batch.slot_of, active)))
         for _ in range(limit):
             self._mix(active)
             active = rounds.only(active[self.level[active] - self.model[active] + self.gap[active] > rounds.tolerance[active]])
             if not len(active):
                 break
-            asked = np.flatnonzero(rounds.changed)
             rounds.ask()
             left = rounds.settle(active, offer=rounds.cheap_parts)
-            self._keep(asked)
+            self._keep(np.flatnonzero(rounds.moved))
             self._judge(active)
             active = left
         rounds.multipliers[:] = self.center

@@ -61,7 +61,7 @@ class Rounds:
                 continue
             asked = members[at]
             ends = ends_of(batch.copy_ends[asked + 1] - batch.copy_ends[asked])
-            scores, own = np.empty(int(ends[-1])), [shapes[k] for k in at.tolist()]
+            scores, own = np.empty(int(ends[-1])), shapes if len(at) == len(shapes) else [shapes[k] for k in at.tolist()]
             _kernels().gather(asked, batch.copy_ends, self.pinned, self.multipliers, scores)
             labels, label_ends = argmax_batch(oracle, scores, ends, own)
             parts, part_ends = parts_batch(oracle, labels, label_ends, own)
@@ -74,7 +74,7 @@ class Rounds:
                     f"{type(oracle).__name__} as a member: expected parts in [0, {ends[wrong + 1] - ends[wrong]}), none of "
                     f"those that it shares twice, got {parts[part_ends[wrong] : part_ends[wrong + 1]]}"
                 )
-            kept = np.flatnonzero(self.kept[asked])
+            kept = np.flatnonzero(self.kept[asked] & (self.moved[asked] > 0))
             starts, stops = label_ends[kept].tolist(), label_ends[kept + 1].tolist()
             for m, a, b in zip(asked[kept].tolist(), starts, stops, strict=True):
                 self.answers[m] = labels[a:b]
