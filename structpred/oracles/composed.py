@@ -14,6 +14,7 @@ from structpred.core.stand_ins import redefined, stand_in
 from structpred.core.types import Floats, Integers
 from structpred.errors import ConvergenceError
 from structpred.oracles.composition.layout import Layout, Member, layout_of
+from structpred.oracles.composition.listing import Listing
 from structpred.oracles.composition.search import Search, Solved
 from structpred.projections.lockstep import nearest_mixture
 from structpred.runtime.ranges import packed
@@ -67,7 +68,7 @@ class Composed(Oracle):
         self.by_all_members = redefined(self, Composed, ("output_of",)) is not None
         self.cheap_parts = redefined(self, Composed, ("parts", "parts_batch")) is not None
         if max_nodes is None:
-            self.project = None  # type: ignore[assignment]  # it needs the best output
+            self.project = self.kbest = None  # type: ignore[assignment, method-assign]  # they need the best output
         if label_grid is not None:
             self.label_grid = label_grid
 
@@ -124,12 +125,22 @@ class Composed(Oracle):
         found, bounds, _ = self._solved(scores, offsets, shapes)
         return *packed(found), bounds
 
+    def kbest(self, scores: Scores, shape: Shape, k: int) -> list[Labels]:
+        """The k best outputs without forbidden parts, best first; max_nodes subproblems for each at most, else ConvergenceError.
+
+        Lawler, A procedure for computing the K best solutions to discrete optimization problems, Management Science 1972.
+        """
+        return Listing(self._search(scores, np.array([0, np.size(scores)]), [shape]), k).go() if k > 0 else []
+
     project = nearest_mixture
 
     def _solved(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> Solved:
+        return self._search(scores, offsets, shapes).go() if len(shapes) else Solved([], np.empty(0), [])
+
+    def _search(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> Search:
         layouts = [self._layout(shape) for shape in shapes]
         flat, _ = checked_batch(scores, offsets, [len(one.holders) for one in layouts])
-        return Search(self, shapes, layouts, flat, self.max_nodes).go() if layouts else Solved([], np.empty(0), [])
+        return Search(self, shapes, layouts, flat, self.max_nodes)
 
     @cached_property
     def _layout(self) -> Callable[[Shape], Layout]:

@@ -16,7 +16,7 @@ from structpred.errors import DataError
 from structpred.oracles.arborescence import ArborescenceOracle
 from structpred.oracles.composed import Composed
 from structpred.oracles.composition.layout import Member
-from structpred.oracles.composition.search import Solved
+from structpred.oracles.composition.search import Search, Solved
 from structpred.oracles.head_automaton import HeadAutomaton
 from structpred.oracles.projective import ProjectiveOracle
 from structpred.oracles.trees._trees import projective_scratch, tree_room
@@ -66,8 +66,11 @@ class SecondOrderTree(Composed):
         """Arcs, siblings and grandparents."""
         return int(head_lists(shape).parts[-1]) + 1
 
-    def _solved(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> Solved:
-        """By compiled rounds; what these do not prove, by the search. Arcs that are no candidates are forbidden."""
+    def _search(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> Search:
+        """Arcs that are no candidates are forbidden."""
+        return super()._search(*self._given(scores, offsets, shapes), shapes)
+
+    def _given(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Scores, Integers]:
         sizes = []
         for i, shape in enumerate(shapes):
             try:
@@ -75,12 +78,20 @@ class SecondOrderTree(Composed):
             except DataError as error:
                 raise DataError(f"sample {i}: {error}") from None
         given, offsets = checked_batch(scores, offsets, sizes)
-        longest, flat = max((shape[0] for shape in shapes), default=0), given.copy()
+        flat = given.copy()
+        for first, shape in zip(offsets.tolist(), shapes, strict=False):
+            allowed = candidates_of(shape).ravel()
+            flat[first : first + len(allowed)][~allowed] = FORBIDDEN
+        return flat, offsets
+
+    def _solved(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> Solved:
+        """By compiled rounds; what these do not prove, by the search."""
+        flat, offsets = self._given(scores, offsets, shapes)
+        longest = max((shape[0] for shape in shapes), default=0)
         rooms = projective_scratch(longest if self.projective else 0), tree_room(0 if self.projective else longest)
         found = Solved([np.empty(shape[0], np.int64) for shape in shapes], np.empty(len(shapes)), [False] * len(shapes))
         for i, shape in enumerate(shapes):
             theta, allowed, lists = flat[offsets[i] : offsets[i + 1]], candidates_of(shape).ravel(), head_lists(shape)
-            theta[: len(allowed)][~allowed] = FORBIDDEN
             size = 1.0 + float(np.abs(theta[theta > 0.5 * FORBIDDEN]).sum())
             near = np.maximum(theta, -4.0 * size)
             copies, tree = near[lists.parts], np.where(allowed, near[: len(allowed)] / 3.0, FORBIDDEN)
