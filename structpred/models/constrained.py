@@ -83,7 +83,7 @@ class Constrained(Composed):
     InfeasibleError names constraints that exclude every output, none of which could be left out.
     """
 
-    argmax_bound = argmax_bound_batch = kbest = None  # type: ignore[assignment]  # an answer is proven, or an error says no
+    argmax_bound = argmax_bound_batch = kbest = argmax_constrained = None  # type: ignore[assignment]  # argmax says it all
 
     def __init__(self, own: Oracle) -> None:
         super().__init__([])

@@ -9,13 +9,15 @@ import numpy as np
 
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.packing import parts_batch
-from structpred.core.scores import checked_batch, kept_for_shapes
+from structpred.core.scores import checked_batch, checked_scores, kept_for_shapes
 from structpred.core.stand_ins import redefined, stand_in
-from structpred.core.types import Floats, Integers
+from structpred.core.types import ArrayLike, Floats, Integers
 from structpred.errors import ConvergenceError
 from structpred.oracles.composition.layout import Layout, Member, layout_of
 from structpred.oracles.composition.listing import Listing
 from structpred.oracles.composition.search import Search, Solved
+from structpred.oracles.composition.within import best_within
+from structpred.oracles.solvers._constraint_rows import checked_rows
 from structpred.projections.lockstep import nearest_mixture
 from structpred.runtime.ranges import packed
 from structpred.runtime.settings import checked_whole
@@ -68,7 +70,7 @@ class Composed(Oracle):
         self.by_all_members = redefined(self, Composed, ("output_of",)) is not None
         self.cheap_parts = redefined(self, Composed, ("parts", "parts_batch")) is not None
         if max_nodes is None:
-            self.project = self.kbest = None  # type: ignore[assignment, method-assign]  # they need the best output
+            self.project = self.kbest = self.argmax_constrained = None  # type: ignore[assignment, method-assign]  # no search
         if label_grid is not None:
             self.label_grid = label_grid
 
@@ -130,7 +132,14 @@ class Composed(Oracle):
 
         Lawler, A procedure for computing the K best solutions to discrete optimization problems, Management Science 1972.
         """
-        return Listing(self._search(scores, np.array([0, np.size(scores)]), [shape]), k).go() if k > 0 else []
+        given = checked_scores(scores, self.n_parts(shape), shape)
+        return Listing(self._search(given, np.array([0, len(given)]), [shape]), k).go() if k > 0 else []
+
+    def argmax_constrained(self, scores: Scores, shape: Shape, A: ArrayLike, b: ArrayLike) -> Labels | None:
+        """The best output with A mu <= b and without forbidden parts, None if there is none; ConvergenceError as `kbest`."""
+        given = checked_scores(scores, self.n_parts(shape), shape)
+        rows = checked_rows(A, b, len(given))
+        return None if rows is None else best_within(self, given, shape, *rows)
 
     project = nearest_mixture
 

@@ -68,9 +68,13 @@ class SecondOrderTree(Composed):
 
     def _search(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> Search:
         """Arcs that are no candidates are forbidden."""
-        return super()._search(*self._given(scores, offsets, shapes), shapes)
+        closed = [np.flatnonzero(~candidates_of(shape).ravel()) + first for first, shape in zip(offsets, shapes, strict=False)]
+        given = np.array(scores, dtype=np.float64)
+        given[np.concatenate(closed)] = FORBIDDEN
+        return super()._search(given, offsets, shapes)
 
-    def _given(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Scores, Integers]:
+    def _solved(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> Solved:
+        """By compiled rounds; what these do not prove, by the search. Arcs that are no candidates are forbidden."""
         sizes = []
         for i, shape in enumerate(shapes):
             try:
@@ -78,20 +82,12 @@ class SecondOrderTree(Composed):
             except DataError as error:
                 raise DataError(f"sample {i}: {error}") from None
         given, offsets = checked_batch(scores, offsets, sizes)
-        flat = given.copy()
-        for first, shape in zip(offsets.tolist(), shapes, strict=False):
-            allowed = candidates_of(shape).ravel()
-            flat[first : first + len(allowed)][~allowed] = FORBIDDEN
-        return flat, offsets
-
-    def _solved(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> Solved:
-        """By compiled rounds; what these do not prove, by the search."""
-        flat, offsets = self._given(scores, offsets, shapes)
-        longest = max((shape[0] for shape in shapes), default=0)
+        longest, flat = max((shape[0] for shape in shapes), default=0), given.copy()
         rooms = projective_scratch(longest if self.projective else 0), tree_room(0 if self.projective else longest)
         found = Solved([np.empty(shape[0], np.int64) for shape in shapes], np.empty(len(shapes)), [False] * len(shapes))
         for i, shape in enumerate(shapes):
             theta, allowed, lists = flat[offsets[i] : offsets[i + 1]], candidates_of(shape).ravel(), head_lists(shape)
+            theta[: len(allowed)][~allowed] = FORBIDDEN
             size = 1.0 + float(np.abs(theta[theta > 0.5 * FORBIDDEN]).sum())
             near = np.maximum(theta, -4.0 * size)
             copies, tree = near[lists.parts], np.where(allowed, near[: len(allowed)] / 3.0, FORBIDDEN)

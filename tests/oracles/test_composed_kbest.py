@@ -7,7 +7,6 @@ import pytest
 from composed_cases import KINDS, BudgetChain, SecondOrder, SkipChain, TwoChains
 
 from structpred.core.head_lists import candidate_shape
-from structpred.errors import ConvergenceError
 from structpred.oracles.composed import Composed
 from structpred.oracles.enumerated import EnumeratedOracle
 from structpred.oracles.knapsack import KnapsackOracle, knapsack_shape
@@ -83,11 +82,23 @@ def test_the_first_is_the_best() -> None:
         assert oracle.kbest(scores, shape, 3)[0].tolist() == oracle.argmax(scores, shape).tolist()
 
 
-def test_too_few_subproblems_are_told() -> None:
-    """ConvergenceError where max_nodes do not suffice; without a search there is no list."""
-    kind, shape, _ = KINDS["skip chain"]
-    few = kind(1)
-    scores = np.random.default_rng(0).normal(size=(20, few.n_parts(shape)))
-    with pytest.raises(ConvergenceError, match="2 best outputs are not proven after 2 times max_nodes=1 subproblems; raise"):
-        [few.kbest(one, shape, 2) for one in scores]
-    assert kind(None).kbest is None
+@pytest.mark.parametrize("projective", [False, True])
+def test_the_second_best_tree_lacks_an_arc_of_the_best(projective: bool) -> None:
+    """Too many trees to list: the second is the best of those in which one arc of the first is forbidden."""
+    oracle, rng, n = SecondOrderTree(projective), np.random.default_rng(0), 12
+    shape = candidate_shape((rng.random((n, n + 1)) < 0.3) | np.eye(n, n + 1, dtype=np.bool_))
+    for scores in rng.normal(size=(3, oracle.n_parts(shape))):
+        first, second, third = oracle.kbest(scores, shape, 3)
+        values = [scores[oracle.parts(y, shape)].sum() for y in (first, second, third)]
+        assert first.tolist() == oracle.argmax(scores, shape).tolist()
+        assert sorted(values, reverse=True) == values
+        others = []
+        for arc in np.arange(n) * (n + 1) + first:
+            found = oracle.argmax(np.where(np.arange(len(scores)) == arc, -1e30, scores), shape)
+            others.append(scores[oracle.parts(found, shape)].sum())
+        assert values[1] == pytest.approx(max(others), abs=1e-9)
+
+
+def test_no_list_without_a_search() -> None:
+    """An oracle whose bounds are not closed by a search has no kbest. (Too few subproblems: test_composed_constrained.)"""
+    assert KINDS["budgets"][0](None).kbest is None

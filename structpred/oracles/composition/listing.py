@@ -29,18 +29,23 @@ class Listing:
         self.search, self.k, self.worth, self.layout = search, k, worth, search.layouts[0]
         self.found: dict[bytes, tuple[float, Labels]] = {}
         self.queue: list[Open] = []
-        self.age, self.left = 0, (search.max_nodes or 0) * k
+        self.age, self.left = 0, ((search.max_nodes or 0) + 1) * k
         search.best[:], self.tolerance = search.floor, TOLERANCE * search.sizes
         search._reach(np.zeros(1, np.int64))
 
     def go(self) -> list[Labels]:
-        """All of them. Raises ConvergenceError where more than max_nodes subproblems for each have to be branched."""
+        """All of them. Raises ConvergenceError where more than max_nodes subproblems for each have to be split."""
         self._solve([np.zeros(len(self.search.theta), np.int64)], [np.zeros(len(self.layout.part_of))], ROUNDS)
         while self.queue and -self.queue[0][0] > self.search.best[0]:
-            pins, starts = [], []
+            pins, starts = list[Integers](), list[Floats]()
             for _ in range(min(self.k, len(self.queue))):
                 _, _, labels, part, before, multipliers = heappop(self.queue)
-                own = self._either(part, before) if labels is None else self._around(labels, before)
+                self.left -= 1
+                if self.left < 0 or (labels is None and part < 0):
+                    most = f"{self.k} times max_nodes={self.search.max_nodes}"
+                    raise ConvergenceError(f"what is best is not proven after {most} subproblems: raise max_nodes")
+                either = [np.where(np.arange(len(before)) == part, sign, before) for sign in (1, -1)]
+                own = either if labels is None else self._around(labels, before)
                 pins += own
                 # where nothing is left to agree on, multipliers only blur what pins cost that cannot be kept
                 starts += [multipliers * (not one[self.layout.shared].all()) for one in own]
@@ -79,14 +84,6 @@ class Listing:
 
     def _counts(self, labels: Labels) -> Integers:
         return np.bincount(self.search.whole.parts(labels, self.search.shapes[0]), minlength=len(self.search.theta))
-
-    def _either(self, part: int, pins: Integers) -> list[Integers]:
-        """The pins of a subproblem that is not solved, with one part more, on and off."""
-        self.left -= 1
-        if self.left < 0 or part < 0:
-            most = f"{self.k} times max_nodes={self.search.max_nodes}"
-            raise ConvergenceError(f"the {self.k} best outputs are not proven after {most} subproblems; raise max_nodes")
-        return [np.where(np.arange(len(pins)) == part, sign, pins) for sign in (1, -1)]
 
     def _around(self, labels: Labels, pins: Integers) -> list[Integers]:
         """Pins that part all other outputs: the first parts as the labels have them, the next one not."""
