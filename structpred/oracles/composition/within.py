@@ -1,4 +1,4 @@
-"""The best output of a composition within linear constraints: multipliers of the rows, then outputs in the order of their sums.
+"""The best output within linear constraints: their multipliers, then outputs in the order of their scores with these.
 
 Handler & Zang, A dual algorithm for the constrained shortest path problem, Networks 1980.
 """
@@ -11,7 +11,6 @@ from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Shape
 from structpred.core.types import Floats
 from structpred.oracles.composition.listing import Listing
-from structpred.oracles.composition.search import Solved
 from structpred.oracles.solvers._constraint_rows import keeps
 
 #: the most outputs that choose the multipliers; how far these go, as a multiple of what the scores differ by
@@ -22,32 +21,22 @@ def best_within(whole: Any, scores: Floats, shape: Shape, A: Floats, b: Floats) 
     """The best output with A mu <= b, None if there is none: max_y (theta - u A) . mu(y) + u . b bounds it, for all u >= 0."""
     from scipy.optimize import linprog
 
-    free, ends = np.where(scores <= 0.5 * FORBIDDEN, 0.0, scores), np.array([0, len(scores)])
-
-    def quick(theta: Floats) -> Solved:
-        search = whole._search(theta, ends, [shape])
-        search.max_nodes = None
-        solved: Solved = search.go()
-        return solved
-
-    most, least = quick(free).bounds[0], -quick(-free).bounds[0]
+    free, u, rows = np.where(scores <= 0.5 * FORBIDDEN, 0.0, scores), np.zeros(len(b)), list[list[float]]()
+    most, least = whole.argmax_bound(free, shape)[1], -whole.argmax_bound(-free, shape)[1]
     limits = _FAR * (1.0 + most - least) / np.maximum(np.abs(A).max(axis=1, initial=0.0), 1e-300)
-    u, cuts = np.zeros(len(b)), dict[bytes, Floats]()
-    while len(cuts) < _CUTS:
-        labels = quick(scores - u @ A).labels[0]
-        if labels.tobytes() in cuts:
+    for _ in range(_CUTS):
+        mu = np.bincount(whole.parts(whole.argmax_bound(scores - u @ A, shape)[0], shape), minlength=len(scores))
+        if (row := [*(b - A @ mu), -1.0, -free @ mu]) in rows:
             break
-        mu = np.bincount(whole.parts(labels, shape), minlength=len(scores))
-        cuts[labels.tobytes()] = np.array([*(b - A @ mu), -1.0, -free @ mu])
-        table = np.array(list(cuts.values()))
-        bounds = [*((0.0, limit) for limit in limits.tolist()), (None, None)]
-        found = linprog(np.eye(len(b) + 1)[-1], table[:, :-1], table[:, -1], bounds=bounds).x
-        u = np.zeros(len(b)) if found is None else found[:-1]
+        rows.append(row)
+        cuts, bounds = np.array(rows), [*((0.0, limit) for limit in limits.tolist()), (None, None)]
+        found = linprog(np.eye(len(b) + 1)[-1], cuts[:, :-1], cuts[:, -1], bounds=bounds).x
+        u = u if found is None else found[:-1]
 
     def worth(labels: Labels, _: float) -> float:
         parts = np.sort(whole.parts(labels, shape))
         return float(free[parts].sum() - u @ b) if keeps(A, b, parts) else -np.inf
 
-    search = whole._search(scores - u @ A, ends, [shape])
+    search = whole._search(scores - u @ A, np.array([0, len(scores)]), [shape])
     search.floor[:] = np.maximum(search.floor, least - u @ b - 1.0)
     return next(iter(Listing(search, 1, worth).go()), None)
