@@ -128,10 +128,7 @@ class Composed(Oracle):
         return *packed(found), bounds
 
     def kbest(self, scores: Scores, shape: Shape, k: int) -> list[Labels]:
-        """The k best outputs without forbidden parts, best first; max_nodes subproblems for each at most, else ConvergenceError.
-
-        Lawler, A procedure for computing the K best solutions to discrete optimization problems, Management Science 1972.
-        """
+        """The k best outputs without forbidden parts, best first (Lawler 1972); ConvergenceError where max_nodes each fail."""
         given = checked_scores(scores, self.n_parts(shape), shape)
         return Listing(self._search(given, np.array([0, len(given)]), [shape]), k).go() if k > 0 else []
 

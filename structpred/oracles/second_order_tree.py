@@ -69,9 +69,9 @@ class SecondOrderTree(Composed):
     def _search(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> Search:
         """Arcs that are no candidates are forbidden."""
         closed = [np.flatnonzero(~candidates_of(shape).ravel()) + first for first, shape in zip(offsets, shapes, strict=False)]
-        given = np.array(scores, dtype=np.float64)
-        given[np.concatenate(closed)] = FORBIDDEN
-        return super()._search(given, offsets, shapes)
+        return super()._search(
+            np.where(np.isin(np.arange(len(scores)), np.concatenate(closed)), FORBIDDEN, scores), offsets, shapes
+        )
 
     def _solved(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> Solved:
         """By compiled rounds; what these do not prove, by the search. Arcs that are no candidates are forbidden."""

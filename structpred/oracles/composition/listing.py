@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
+from itertools import count
 
 import numpy as np
 
@@ -27,9 +28,8 @@ class Listing:
 
     def __init__(self, search: Search, k: int, worth: Callable[[Labels, float], float] = lambda _, score: score) -> None:
         self.search, self.k, self.worth, self.layout = search, k, worth, search.layouts[0]
-        self.found: dict[bytes, tuple[float, Labels]] = {}
-        self.queue: list[Open] = []
-        self.age, self.left = 0, ((search.max_nodes or 0) + 1) * k
+        self.found, self.queue = dict[bytes, tuple[float, Labels]](), list[Open]()
+        self.ages, self.left = count(), ((search.max_nodes or 0) + 1) * k
         search.best[:], self.tolerance = search.floor, TOLERANCE * search.sizes
         search._reach(np.zeros(1, np.int64))
 
@@ -42,13 +42,10 @@ class Listing:
                 _, _, labels, part, before, multipliers = heappop(self.queue)
                 self.left -= 1
                 if self.left < 0 or (labels is None and part < 0):
-                    most = f"{self.k} times max_nodes={self.search.max_nodes}"
-                    raise ConvergenceError(f"what is best is not proven after {most} subproblems: raise max_nodes")
+                    raise ConvergenceError(f"what is best is not proven by {self.search.max_nodes} subproblems: raise max_nodes")
                 either = [np.where(np.arange(len(before)) == part, sign, before) for sign in (1, -1)]
-                own = either if labels is None else self._around(labels, before)
-                pins += own
-                # where nothing is left to agree on, multipliers only blur what pins cost that cannot be kept
-                starts += [multipliers * (not one[self.layout.shared].all()) for one in own]
+                pins += either if labels is None else self._around(labels, before)
+                starts += [multipliers] * (len(pins) - len(starts))
             if pins:
                 self._solve(pins, starts, PINNED)
         return [labels for _, labels in sorted(self.found.values(), key=lambda one: -one[0])[: self.k]]
@@ -57,7 +54,9 @@ class Listing:
         """A round of all subproblems, then at most `limit` of those that may hold an output that is wanted; these are opened."""
         search, layout, n = self.search, self.layout, len(pins)
         batch = Batch([layout] * n)
-        rounds = search._rounds(np.zeros(n, np.int64), np.concatenate(pins), np.concatenate(starts), batch)
+        # where nothing is left to agree on, multipliers only blur what pins cost that cannot be kept
+        multipliers = [start * (not one[layout.shared].all()) for one, start in zip(pins, starts, strict=True)]
+        rounds = search._rounds(np.zeros(n, np.int64), np.concatenate(pins), np.concatenate(multipliers), batch)
         rounds.tolerance[:] = self.tolerance
         left = rounds.descend(np.arange(n), 1 if layout.expensive else 1 + limit - PINNED)
         self._note(rounds)
@@ -70,8 +69,7 @@ class Listing:
             part = int(layout.shared[apart.argmin()]) if apart.min(initial=9.0) < 9.0 else -1
             if labels is None or rounds.unsolved(np.array([s]))[0] or ((2 * self._counts(labels) - 1) * pins[s] < 0).any():
                 labels = None
-            self.age += 1
-            heappush(self.queue, (-rounds.low[s], self.age, labels, part, pins[s], ends[s].copy()))
+            heappush(self.queue, (-rounds.low[s], next(self.ages), labels, part, pins[s], ends[s].copy()))
 
     def _note(self, rounds: Rounds) -> None:
         """Take the outputs that were found; what scores no more than k of them is not looked for any longer."""
@@ -99,8 +97,7 @@ class Listing:
                 continue
             free = ranked[(several & (exact == 0) & (counts <= 1))[ranked]]
             if not len(free):
-                who = type(self.search.whole).__name__
-                raise OracleError(f"{who}: outputs that differ only in how often they have a part cannot be listed")
+                raise OracleError("outputs of a composition that differ only in how often they have a part cannot be listed")
             order.append(int(free[0]))
             exact[free[0]] = signs[free[0]]
         found = np.tile(pins, (len(order), 1))
@@ -117,6 +114,4 @@ class Listing:
             rounds = Rounds(search.whole, search.shapes, batch, theta, np.full(1, 2.0 + codes.sum()), pins, *none)
             rounds.ask()
             ranges += rounds.values
-        found = np.ones(len(pins), np.bool_)
-        found[layout.part_of[np.repeat(ranges <= _SAME, np.diff(layout.copy_ends))]] = False
-        return found
+        return np.bincount(layout.part_of, np.repeat(ranges <= _SAME, np.diff(layout.copy_ends))) == 0
