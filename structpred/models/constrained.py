@@ -89,7 +89,7 @@ class Constrained(Composed):
     InfeasibleError names constraints that exclude every output, none of which could be left out.
     """
 
-    argmax_bound = argmax_bound_batch = None  # type: ignore[assignment]  # an answer is proven, or an error says that it is not
+    argmax_bound = argmax_bound_batch = kbest = argmax_constrained = None  # type: ignore[assignment]  # argmax says it all
 
     def __init__(self, own: Oracle) -> None:
         super().__init__([], max_nodes=MAX_SUBPROBLEMS)

@@ -9,12 +9,15 @@ import numpy as np
 
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.packing import parts_batch
-from structpred.core.scores import checked_batch, kept_for_shapes
+from structpred.core.scores import checked_batch, checked_scores, kept_for_shapes
 from structpred.core.stand_ins import redefined, stand_in
-from structpred.core.types import Floats, Integers
+from structpred.core.types import ArrayLike, Floats, Integers
 from structpred.errors import ConvergenceError
 from structpred.oracles.composition.layout import Layout, Member, layout_of
+from structpred.oracles.composition.listing import Listing
 from structpred.oracles.composition.search import Search, Solved
+from structpred.oracles.composition.within import best_within
+from structpred.oracles.solvers._constraint_rows import checked_rows
 from structpred.projections.lockstep import nearest_mixture
 from structpred.runtime.ranges import packed
 from structpred.runtime.settings import checked_whole
@@ -71,7 +74,7 @@ class Composed(Oracle):
         if not warm:
             self.argmax_bound_from = None  # type: ignore[assignment]  # that it is there switches warm starts on
         if max_nodes is None:
-            self.project = None  # type: ignore[assignment]  # it needs the best output
+            self.project = self.kbest = self.argmax_constrained = None  # type: ignore[assignment, method-assign]  # no search
         if label_grid is not None:
             self.label_grid = label_grid
 
@@ -132,17 +135,30 @@ class Composed(Oracle):
         self, scores: Scores, offsets: Integers, shapes: Sequence[Shape], starts: Sequence[Floats | None]
     ) -> tuple[Labels, Integers, Floats, list[Floats]]:
         """`argmax_bound_batch` of at least one instance from multipliers of earlier calls, and those at the end; if ``warm``."""
-        flat, _ = checked_batch(scores, offsets, [self.n_parts(shape) for shape in shapes])
-        search = Search(self, shapes, [self._layout(shape) for shape in shapes], flat, self.max_nodes)
+        search = self._search(scores, offsets, shapes)
         found = search.go(starts)
         return *packed(found.labels), found.bounds, search.states
+
+    def kbest(self, scores: Scores, shape: Shape, k: int) -> list[Labels]:
+        """The k best outputs without forbidden parts, best first (Lawler 1972); ConvergenceError where max_nodes each fail."""
+        given = checked_scores(scores, self.n_parts(shape), shape)
+        return Listing(self._search(given, np.array([0, len(given)]), [shape]), k).go() if k > 0 else []
+
+    def argmax_constrained(self, scores: Scores, shape: Shape, A: ArrayLike, b: ArrayLike) -> Labels | None:
+        """The best output with A mu <= b and without forbidden parts, None if there is none; ConvergenceError as `kbest`."""
+        given = checked_scores(scores, self.n_parts(shape), shape)
+        rows = checked_rows(A, b, len(given))
+        return None if rows is None else best_within(self, given, shape, *rows)
 
     project = nearest_mixture
 
     def _solved(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> Solved:
+        return self._search(scores, offsets, shapes).go() if len(shapes) else Solved([], np.empty(0), [])
+
+    def _search(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> Search:
         layouts = [self._layout(shape) for shape in shapes]
         flat, _ = checked_batch(scores, offsets, [len(one.holders) for one in layouts])
-        return Search(self, shapes, layouts, flat, self.max_nodes).go() if layouts else Solved([], np.empty(0), [])
+        return Search(self, shapes, layouts, flat, self.max_nodes)
 
     @cached_property
     def _layout(self) -> Callable[[Shape], Layout]:

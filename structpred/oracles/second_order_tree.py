@@ -19,7 +19,7 @@ from structpred.errors import DataError
 from structpred.oracles.arborescence import ArborescenceOracle
 from structpred.oracles.composed import Composed
 from structpred.oracles.composition.layout import Member
-from structpred.oracles.composition.search import Solved
+from structpred.oracles.composition.search import Search, Solved
 from structpred.oracles.head_automaton import HeadAutomaton
 from structpred.oracles.projective import ProjectiveOracle
 from structpred.oracles.trees._trees import projective_scratch, tree_room
@@ -71,6 +71,13 @@ class SecondOrderTree(Composed):
     def n_parts(self, shape: Shape) -> int:
         """Arcs, siblings and grandparents."""
         return int(head_lists(shape).parts[-1]) + 1
+
+    def _search(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> Search:
+        """Arcs that are no candidates are forbidden."""
+        closed = [np.flatnonzero(~candidates_of(shape).ravel()) + first for first, shape in zip(offsets, shapes, strict=False)]
+        return super()._search(
+            np.where(np.isin(np.arange(len(scores)), np.concatenate(closed)), FORBIDDEN, scores), offsets, shapes
+        )
 
     def _solved(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> Solved:
         """By compiled rounds; what these do not prove, by the search. Arcs that are no candidates are forbidden."""

@@ -1,12 +1,14 @@
 """A parser with siblings and grandparents: what arcs alone cannot learn, files, constraints, explanations, refusals."""
 
 import logging
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from structpred.errors import DataError, ParameterError
+from structpred.errors import DataError, InfeasibleError, ParameterError
 from structpred.io import read_treebank
 from structpred.models import DependencyParser
 
@@ -103,15 +105,37 @@ def test_bcfw_is_certified_from_below() -> None:
     assert parser.score(X, y) == 1.0
 
 
+def second_best(parser: DependencyParser, X: list, first: Any) -> float:
+    """The score of the best tree in which one arc of the first is forbidden: predicted, and the head of a list."""
+    scores = []
+    for m, h in enumerate(first.heads.tolist(), 1):
+        with suppress(InfeasibleError):
+            [found] = parser.predict(X, forbidden=[[(h, m)]])
+            [[(tree, score)]] = parser.predict_kbest(X, 1, forbidden=[[(h, m)]])
+            assert tree.heads.tolist() == found.heads.tolist()
+            scores.append(score)
+    return max(scores)
+
+
+def test_k_best_trees(fitted: DependencyParser) -> None:
+    """The first tree is the one predicted, the second the best that lacks one of its arcs; explanations set them apart."""
+    X, _ = alternating(4, seed=6)
+    for x, found, best in zip(X, fitted.predict_kbest(X, 4), fitted.predict(X), strict=True):
+        assert found[0][0].heads.tolist() == best.heads.tolist()
+        assert found[1][1] == pytest.approx(second_best(fitted, [x], best), abs=1e-9)
+        assert len({tuple(tree.heads.tolist()) for tree, _ in found}) == len(found)
+        assert sorted((score for _, score in found), reverse=True) == [score for _, score in found]
+        why = fitted.explain(x, against="runner-up")
+        assert sum(c.score for c in why.contributions) == pytest.approx(found[0][1] - found[1][1])
+
+
 def test_what_it_does_not_do(fitted: DependencyParser) -> None:
-    """Another order, missing heads and k best trees are refused."""
+    """Another order and missing heads are refused."""
     X, y = alternating(3)
     with pytest.raises(ParameterError, match="order: expected 1"):
         DependencyParser(order=3).fit(X, y)
     with pytest.raises(DataError, match="order=2: expected a head for every word"):
         DependencyParser(order=2).fit(X, [[None, *heads[1:]] for heads in y])
-    with pytest.raises(ParameterError, match="order=2"):
-        fitted.predict_kbest(X, 2)
 
 
 @pytest.mark.slow

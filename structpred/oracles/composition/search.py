@@ -47,8 +47,11 @@ class Search:
         self.best, self.labels, self.bounds = np.full(n, -np.inf), [np.empty(0, np.int64)] * n, np.zeros(n)
         owners, forbidden = np.repeat(np.arange(n), np.diff(self.batch.part_ends)), scores <= 0.5 * FORBIDDEN
         self.theta, self.sizes, self.least = np.where(forbidden, 0.0, scores), np.ones(n), np.zeros(n)
+        #: outputs without forbidden parts score more
+        self.floor = np.full(n, -np.inf)
         if len(some := np.unique(owners[forbidden])):
             self._reach(some)
+            self.floor[some] = self.least[some] + self.sizes[some] - 0.5
             self.theta -= np.where(forbidden, self.sizes[owners], 0.0)
         self.sizes[:] = 1.0 + np.bincount(owners, np.abs(self.theta), n)
         self.queues: list[list[Node]] = [[] for _ in layouts]
