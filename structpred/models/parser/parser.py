@@ -13,7 +13,7 @@ from structpred.core.types import AnyArray, ArrayLike, Floats, Integers
 from structpred.core.weights import Vector
 from structpred.data.arc_templates import ArcTemplate
 from structpred.data.sequences import AttributedSentences
-from structpred.errors import DataError, InfeasibleError, ParameterError
+from structpred.errors import DataError, InfeasibleError
 from structpred.features.arcs import ArcFeatures
 from structpred.features.second_order import SIZE
 from structpred.io.templates.arc_featurizer import ArcFeaturizer
