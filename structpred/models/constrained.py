@@ -18,6 +18,7 @@ from structpred.oracles.budget import Budget
 from structpred.oracles.composed import Composed
 from structpred.oracles.composition.layout import Member
 from structpred.oracles.second_order_tree import SecondOrderTree
+from structpred.runtime.ranges import ends_of
 from structpred.task.inference import Inference
 
 #: the most subproblems of the search for one output: more of them change no answer, but prove some in place of an error
@@ -57,6 +58,8 @@ def constrained(inference: Inference, constraints: Constraints, place: Callable[
     if constraints is None:
         return inference
     bound: list[tuple[Any, ...]] = [()] * len(inference)
+    if not isinstance(constraints, Sequence):
+        raise DataError(f"constraints: expected a list of Constraint, got {constraints!r}")
     for k, one in enumerate(constraints):
         if not (isinstance(one, Constraint) and isinstance(one.rule, Oracle) and one.sample in (None, *range(len(bound)))):
             raise DataError(f"constraints[{k}]: expected Constraint(oracle, parts, sample < {len(bound)}), got {one!r}")
@@ -106,6 +109,12 @@ class Constrained(Composed):
 
     def argmax_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Labels, Integers]:
         """The best output of each instance that keeps its rules, in lockstep; InfeasibleError of one says which rules."""
+        if isinstance(self.own, SecondOrderTree) and len(shapes):  # arcs alone tell whether there is a tree
+            tables, (tree, *_) = [candidates_of(own).ravel() for own, _ in shapes], self.own.members(shapes[0][0])[0]
+            barred = [scores[a : a + len(table)] <= 0.5 * FORBIDDEN for a, table in zip(offsets, tables, strict=False)]
+            arcs = np.where(np.concatenate(tables) & ~np.concatenate(barred), 0.0, FORBIDDEN)
+            ends, known = ends_of(np.array([len(table) for table in tables])), [((own[0],), rules) for own, rules in shapes]
+            Constrained(tree).argmax_batch(arcs, ends, known)
         if (found := self._possible(scores, offsets, shapes)) is not None:
             return found
         left: tuple[Any, ...] = shapes[0][1] if len(shapes) == 1 else ()

@@ -10,7 +10,8 @@ import pytest
 
 from structpred.errors import DataError, InfeasibleError, ParameterError
 from structpred.io import read_treebank
-from structpred.models import DependencyParser
+from structpred.models import Constraint, DependencyParser
+from structpred.oracles import Budget
 
 
 def coordinated(n_sentences: int = 30, seed: int = 0) -> tuple[list, list]:
@@ -63,6 +64,16 @@ def test_constraints_hold(fitted: DependencyParser) -> None:
     assert found[0].heads[1] == 0
     assert found[1].heads[1] != 1
     assert found[2].heads.tolist() == fitted.predict(X[2:])[0].heads.tolist()
+
+
+def test_rules_that_no_tree_keeps_are_named_for_long_sentences(fitted: DependencyParser) -> None:
+    """Arcs alone tell, where a search over siblings and grandparents would not end."""
+    X = [[{"form": "v", "upos": "V"}, *[{"form": "x", "upos": "X"}] * 24]]
+    for rule, part in ((Budget(at_least=2), (0, None)), (Budget(at_most=0), (None, 3))):
+        with pytest.raises(InfeasibleError, match=r"sample 0: no tree satisfies constraints\[1\], Budget"):
+            fitted.predict(X, constraints=[Constraint(Budget(at_most=20), [(1, None)]), Constraint(rule, [part])])
+    with pytest.raises(DataError, match="expected a list of Constraint, got Constraint"):
+        fitted.predict(X, constraints=Constraint(Budget(at_most=1), [(0, None)]))
 
 
 def test_a_file_gives_the_same_bits(fitted: DependencyParser, tmp_path) -> None:
