@@ -339,6 +339,11 @@ def best_of_all(oracle: Family, scores: Any, shape: Any) -> float:
 
 def relaxed_value(oracle: Family, scores: Any, shape: Any) -> float:
     """max theta . x where the parts of each member are a mixture of its outputs, by HiGHS."""
+    return float(scores @ relaxed_point(oracle, scores, shape))
+
+
+def relaxed_point(oracle: Family, scores: Any, shape: Any) -> Any:
+    """The x of that maximum."""
     from scipy import sparse
     from scipy.optimize import linprog
 
@@ -359,4 +364,4 @@ def relaxed_value(oracle: Family, scores: Any, shape: Any) -> float:
     bounds = [(None, None)] * n + [(0.0, None)] * sum(widths[1:])
     found = linprog(np.concatenate(costs), A_eq=sparse.vstack(rows).tocsr(), b_eq=sides, bounds=bounds, method="highs")
     assert found.status == 0
-    return float(-found.fun)
+    return found.x[:n]
