@@ -69,7 +69,7 @@ class RelaxedComposed(Oracle):
         one = np.arange(1)
         rounds = search._rounds(one, np.zeros(len(given), np.int64), np.zeros(len(layout.part_of)), search.batch)
         bundle = Bundle(rounds)
-        bundle.run(rounds.descend(one, 1 if layout.expensive else ROUNDS), ROUNDS)
+        bundle.run(one, ROUNDS)
         labels = rounds.labels[0]
         if labels is not None and not rounds.unsolved(one)[0]:
             return np.bincount(self.parts(labels, shape), minlength=len(given)).astype(np.float64)
