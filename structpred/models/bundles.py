@@ -82,8 +82,7 @@ COMMON: dict[str, Spec] = {
     "signs": Field(maybe(AnyOf((TableOf(Whole(-1, 1)), Text()))), "signs", saved_signs, default=None, sparse=True),
     "certificate": Field(
         Record({
-            "primal": _BOUND, "dual": _BOUND, "proven": Flag(), "local": Field(Flag(), default=False),
-            "checked": Field(maybe(Flag()), default=None),
+            "primal": _BOUND, "dual": _BOUND, "proven": Flag(), "local": Flag(), "checked": maybe(Flag()),
         }),
         "certificate_", asdict, lambda saved: Certificate(**saved),
     ),
@@ -94,10 +93,10 @@ COMMON: dict[str, Spec] = {
         "converged": Field(Flag(), "converged_"),
     }),
     "history": Field(ListOf(TableOf(Plain())), "history_", list, History),
-    "groups": Field(ListOf(Text()), "group_names_", list, default=[]),
+    "groups": Field(ListOf(Text()), "group_names_", list),
     # how a program read the training data; a model fitted in Python has none of it
-    "reader": Field(TableOf(AnyOf((ListOf(Plain()), Plain()))), "reader_", default={}),
-    "versions": Field(TableOf(Text()), default={}),
+    "reader": Field(TableOf(AnyOf((ListOf(Plain()), Plain()))), "reader_"),
+    "versions": TableOf(Text()),
 }  # fmt: skip
 
 #: one label of a model
@@ -199,8 +198,8 @@ def _named_oracle(saved: str | dict[str, Any], given: Any, path: str | os.PathLi
     return given
 
 
-def restore_weights(model: Any, arrays: dict[str, npt.NDArray[Any]], n_weights: int | None) -> None:
-    """Set what arrays hold of fitted estimators: weights (n_weights of them; None: as many as there are), groups, reports."""
+def restore_weights(model: Any, arrays: dict[str, npt.NDArray[Any]], n_weights: int) -> None:
+    """Set what arrays hold of fitted estimators: the weights, n_weights of them, their groups, and reports."""
     model.coef_, reports = unpack_weights(arrays, n_weights), under(_REPORT, arrays)
     model.groups_, model.group_names_ = _groups(model.group_names_, arrays, len(model.coef_))
     model.report_ = {name: array_of(reports, name, Array(("float64",), (None,) * array.ndim)) for name, array in reports.items()}
@@ -240,13 +239,12 @@ def pack_weights(w: Vector) -> dict[str, npt.NDArray[Any]]:
     return {"weights": w}
 
 
-def unpack_weights(arrays: dict[str, npt.NDArray[Any]], n_weights: int | None = None) -> Vector:
+def unpack_weights(arrays: dict[str, npt.NDArray[Any]], n_weights: int) -> Vector:
     """The inverse of pack_weights; raises ValueError for anything else, and for another number of weights than n_weights."""
     if "weights" in arrays:
-        n = arrays["weights"].size if n_weights is None else n_weights
-        return array_of(arrays, "weights", _VALUES, n_weights=n).copy()
+        return array_of(arrays, "weights", _VALUES, n_weights=n_weights).copy()
     n = int(array_of(arrays, "weights.length", _LENGTH)[0])
-    if n != (n if n_weights is None else n_weights) or n < 0:
+    if n != n_weights:
         raise ValueError(f"expected {n_weights} weights, the file says {n}")
     values = array_of(arrays, "weights.values", _SOME_VALUES)
     indices = array_of(arrays, "weights.indices", _INDICES, n_values=len(values), n_weights=n)

@@ -42,7 +42,6 @@ from structpred.storage.schema import (
     Text,
     Whole,
     array_of,
-    default_of,
     maybe,
 )
 from structpred.trainers.running.progress import checked_verbose
@@ -263,7 +262,7 @@ def machine_header(settings: dict[str, Spec], **further: Spec) -> Record:
         "kernel": OBJECT,
         "fitted_kernel": OBJECT,
         "solver": Field(OBJECT, "solver", settings_of),
-        "settings": Record({name: Field(spec, name, _plain, default=default_of(spec)) for name, spec in settings.items()}),
+        "settings": Record({name: Field(spec, name, _plain) for name, spec in settings.items()}),
         "classes": Field(ListOf(CLASS, 2), "classes_", np.ndarray.tolist, np.array),
         "level": Field(OneOf(LEVELS), "level_"),
         "objective": Field(Number(), "objective_"),

@@ -12,7 +12,7 @@ from structpred.models.kernel_machine import KernelMachine, machine_header
 from structpred.nonconvex.branch_and_bound import EXACT
 from structpred.nonconvex.search import Search, Solver, resolve_solver
 from structpred.storage.bundles import Bundle
-from structpred.storage.schema import Array, Field, Number, Plain, array_of, maybe
+from structpred.storage.schema import Array, Number, Plain, array_of, maybe
 
 
 @dataclass(eq=False, repr=False)
@@ -78,9 +78,7 @@ class RobustSVM(KernelMachine):
 
     discarded_: npt.NDArray[np.bool_] = field(init=False)
 
-    _HEADER = machine_header(
-        {"C": Number(), "cap": maybe(Number()), "n_components": Field(Plain(), default=None), "random_state": Plain()}
-    )
+    _HEADER = machine_header({"C": Number(), "cap": maybe(Number()), "n_components": Plain(), "random_state": Plain()})
 
     def fit(self, X: Any, y: Any) -> Self:
         """Find the points to discard and the classifier. y: (n,) two classes."""

@@ -106,8 +106,8 @@ class StructuredPredictor(StructuredEstimator, _OracleFirst):
     _HEADER = Record({
         **COMMON,
         "oracle": Text(),  # its class: the file does not hold it
-        "n_weights": Field(Whole(0, 2**40), default=None),
-        "scoring": Field(maybe(Text()), "scoring", _name_of, default=None),
+        "n_weights": Whole(0, 2**40),
+        "scoring": Field(maybe(Text()), "scoring", _name_of),
     })  # fmt: skip
 
     def _contents(self) -> Bundle:

@@ -82,8 +82,7 @@ def remove_leftovers(*paths: str | os.PathLike[str]) -> int:
     Call it only where no other process may be writing them, for example when a run takes over its checkpoint.
     """
     targets = {Path(os.path.realpath(path)) for path in paths}
-    # "next": earlier versions wrote checkpoints in two steps
-    pattern = re.compile(r"\.(.+?)\.(next\.)?[0-9a-f]{8}" + re.escape(_SUFFIX))
+    pattern = re.compile(r"\.(.+?)\.[0-9a-f]{8}" + re.escape(_SUFFIX))
     files = [file for folder in {target.parent for target in targets} if folder.is_dir() for file in folder.iterdir()]
     found = [file for file in files if (name := pattern.fullmatch(file.name)) and file.with_name(name[1]) in targets]
     for leftover in found:

@@ -156,7 +156,7 @@ class TableOf:
 
 @dataclass(frozen=True)
 class Field:
-    """A field of a Record with more to say than what it may be. default: what it is in older files, which lack it.
+    """A field of a Record with more to say than what it may be. default: what it is in files without it.
 
     of: the attribute that it is of the object that is written and read. write, back: from the attribute's value to that in the
     file, and back; None: as it is, and so is the value None. sparse: not written where it is None.
@@ -174,11 +174,6 @@ class Field:
         return self.spec.read(value, where)
 
 
-def default_of(spec: Spec) -> Any:
-    """What a field is in older files, which lack it; UNSET where all have it."""
-    return spec.default if isinstance(spec, Field) else UNSET
-
-
 @dataclass(frozen=True)
 class Record:
     """A table of named fields, each with its own declaration. Other fields of the file are left out."""
@@ -193,8 +188,8 @@ class Record:
         for name, spec in self.fields.items():
             if name in value:
                 found[name] = spec.read(value[name], f"{where}.{name}")
-            elif (default := default_of(spec)) is not UNSET:
-                found[name] = default
+            elif isinstance(spec, Field) and spec.default is not UNSET:
+                found[name] = spec.default
             else:
                 raise ValueError(f"{where}.{name} is missing")
         return found

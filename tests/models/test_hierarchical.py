@@ -286,12 +286,6 @@ def test_files_know_tables_and_what_is_required(tmp_path: Path, need: str | None
     assert (loaded.require_, loaded.tables, loaded.trainer) == (need, tables, "marginal_bcfw")
     assert loaded.predict_scores(X).tobytes() == model.predict_scores(X).tobytes()
     assert loaded.fit(X, Y).coef_.tobytes() == model.coef_.tobytes()
-    bundle = to_bundle(model)
-    if tables:
-        del bundle.header["tables"], bundle.header["require"]
-        old = HierarchicalMultiLabel._from_bundle(HierarchicalMultiLabel._HEADER.read(bundle.header, "header"), bundle, None)
-        assert (old.tables, old.require_) == (True, None)
-        assert old.predict(X).tolist() == model.predict(X).tolist()
 
 
 @pytest.mark.parametrize("need", ["path", "node", "trees"])

@@ -12,7 +12,6 @@ from sklearn.base import clone
 from structpred.data.sequences import PackedSequences
 from structpred.errors import DataError, ParameterError
 from structpred.models import ChainLabeler
-from structpred.storage.bundles import read_bundle, write_bundle
 
 X = one_hot()
 N = X[0].shape[1]
@@ -72,19 +71,6 @@ def test_the_intercept_is_a_group_with_a_name() -> None:
     why = model.explain(X[0])
     assert [c.feature for c in why.contributions].count("intercept") == len(X[0])
     assert why.score == pytest.approx(model.predict_kbest(X[:1], 1)[0][0][1], rel=1e-5)
-
-
-def test_files_from_before_the_intercept_predict_the_same(tmp_path: Path) -> None:
-    """A file that says nothing of an intercept has none, and fitted anew has none either."""
-    model = ChainLabeler(fit_intercept=False).fit(X, Y)
-    model.save(tmp_path / "new.spz")
-    bundle = read_bundle(tmp_path / "new.spz", kind="model", format_version=1)
-    del bundle.header["fit_intercept"], bundle.header["input"]["header"]["intercept"]
-    write_bundle(tmp_path / "old.spz", bundle, kind="model", format_version=1)
-    loaded = ChainLabeler.load(tmp_path / "old.spz")
-    assert plain(loaded.predict(X)) == plain(model.predict(X))
-    assert (loaded.n_features_in_, loaded.fit_intercept) == (N, False)
-    assert loaded.fit(X, Y).coef_.tobytes() == model.coef_.tobytes()
 
 
 def test_what_was_packed_is_predicted_with_the_intercept() -> None:

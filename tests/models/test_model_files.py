@@ -226,6 +226,6 @@ def test_sparse_and_dense_weights_come_back_alike() -> None:
     for dtype in (np.float32, np.float64):
         for share in (0.0, 0.01, 1.0):
             w = np.where(rng.random(1000) < share, rng.normal(size=1000), 0.0).astype(dtype)
-            back = unpack_weights(pack_weights(w))
+            back = unpack_weights(pack_weights(w), 1000)
             assert (back.dtype, back.tobytes()) == (w.dtype, w.tobytes())
     assert "weights.indices" in pack_weights(np.zeros(10))

@@ -73,7 +73,7 @@ class NumericInput:
     """
 
     kind = "numeric"
-    HEADER = Record({"n_features": Whole(), "intercept": Field(Flag(), default=False)})
+    HEADER = Record({"n_features": Whole(), "intercept": Flag()})
 
     def __init__(self, n_columns: int | None = None, intercept: bool = False) -> None:
         self.n_columns, self.intercept = n_columns, intercept

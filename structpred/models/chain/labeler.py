@@ -141,7 +141,7 @@ class ChainLabeler(StructuredEstimator, ChainScores):
         "classes": Field(CLASSES, "classes_", np.ndarray.tolist),
         "constraints": RULES,
         "coding": Field(maybe(ListOf(OneOf(tuple(TABLE)), 2, 2)), "coding_", list, default=None, sparse=True),
-        "fit_intercept": Field(Flag(), "fit_intercept", bool, default=False),  # older files: there was none
+        "fit_intercept": Field(Flag(), "fit_intercept", bool),
     })  # fmt: skip
 
     def _contents(self) -> Bundle:

@@ -25,10 +25,10 @@ from structpred.storage.schema import Field, Number, OneOf, Raw, Spec, maybe
 
 #: what the header of a file holds: the settings, and what `RowColumns.of_file` reads
 KERNEL: dict[str, Spec] = {
-    "scale": Field(OneOf((None, "auto", *SCALES)), "scale", default=None),
+    "scale": Field(OneOf((None, "auto", *SCALES)), "scale"),
     "kernel": Field(maybe(OBJECT), "kernel", saved, lambda k: k if isinstance(k, str) else restored(k), None, sparse=True),
-    "gamma": Field(maybe(Number()), "gamma", plain_setting, default=None),  # None: "scale"
-    "n_components": Field(Number(), "n_components", plain_setting, default=0.99),
+    "gamma": Field(maybe(Number()), "gamma", plain_setting),  # None: "scale"
+    "n_components": Field(Number(), "n_components", plain_setting),
     "columns": Field(maybe(Raw()), default=None),
 }
 

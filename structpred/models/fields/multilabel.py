@@ -36,7 +36,7 @@ FIELD: dict[str, Spec] = {
     "bias": BIAS,
     "label_names": Field(ListOf(Text(), 1), "label_names_", list),
     **KERNEL,
-    "threshold": Field(OneOf((None, "f1")), "threshold", default=None),
+    "threshold": Field(OneOf((None, "f1")), "threshold"),
 }
 Model = TypeVar("Model", bound=Any)
 _PAIRS = Array(("int64",), (None, 2), below="n_labels")
@@ -298,8 +298,8 @@ class HierarchicalMultiLabel(LabelSets, FieldEstimator[Integers, Floats]):
     _HEADER = Record({
         **FIELD,
         "label_weights": maybe(Text()),
-        "tables": Field(Flag(), "tables", default=True),  # as all models had them once
-        "require": Field(OneOf((None, *RULES)), "require_", default=None),
+        "tables": Field(Flag(), "tables"),
+        "require": Field(OneOf((None, *RULES)), "require_"),
     })  # fmt: skip
 
     def _field_of(self, hierarchy: LabelHierarchy, label_weights: Any, n_features: int, needed: str | None) -> LabelField:

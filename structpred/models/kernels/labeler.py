@@ -143,7 +143,7 @@ class KernelChainLabeler(Kernelised, ChainLabeler):
             maybe(ListOf(OBJECT, 1)), "kernels", lambda given: [saved(one) for one in listed_kernels(given)],
             lambda entries: [restored(one) for one in entries], None, sparse=True,
         ),
-        "combine": Field(OneOf(COMBINE), "combine", default="mkl"),
+        "combine": Field(OneOf(COMBINE), "combine"),
         "n_components": Field(maybe(Whole(1)), "n_components", default=None, sparse=True),
     })  # fmt: skip
 

@@ -16,6 +16,7 @@ from structpred.models.parser.relations import RelationFeatures
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Field, Flag, ListOf, Number, OneOf, Record, Spec, Text, Whole, maybe
 
+#: the settings as they were, None for what was decided by the data
 _GIVEN = Record({
     "projective": Field(maybe(Flag()), "projective", bool),
     "templates": Field(maybe(ListOf(Text(), 1)), "templates", lambda templates: list(map(str, templates))),
@@ -26,8 +27,7 @@ _OWN: dict[str, Spec] = {
     "featurizer": Field(ArcFeaturizer.HEADER, "featurizer_", ArcFeaturizer.to_bundle, ArcFeaturizer.from_bundle),
     "templates": ListOf(Text(), 1),
     "seeds": Field(ListOf(Whole(0, 2**20)), default=[]),
-    # the settings as they were, None for what was decided by the data; older files do not say
-    "given": Field(maybe(_GIVEN), default=None),
+    "given": _GIVEN,
     "bits": Field(ListOf(Whole(1, 28), 1), "bits_"),
     "single_root": Field(Flag(), "single_root", bool),
     "projective": Field(Flag(), "projective_"),

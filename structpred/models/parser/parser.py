@@ -177,9 +177,7 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         """A parser without what its pruning model and its relations add."""
         model = restored(cls, head)
         model.templates_ = usable_templates(head["templates"], model.featurizer_, head["seeds"])
-        # older files do not hold these settings: what they came to
-        old = {"projective": head["projective"], "templates": [str(one) for one in model.templates_], "attributes": None}
-        vars(model).update(head["given"] or old)
+        vars(model).update(head["given"])
         if len(model.bits_) != len(model.templates_):
             raise ValueError(f"{len(model.templates_)} templates, but bits for {len(model.bits_)}")
         n_weights = sum(1 << b for b in model.bits_) + 2 * model.featurizer_.n_tags**3
