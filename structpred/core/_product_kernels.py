@@ -35,20 +35,6 @@ def dot(a, b):
 
 
 @njit(cache=True, nogil=True)
-def weighted_square(a, weights):
-    """sum_k weights[k] a[k]^2 in float64, added up as `dot` does."""
-    sums = np.zeros(WIDTH)
-    whole = a.shape[0] - a.shape[0] % WIDTH
-    for start in range(0, whole, WIDTH):
-        x, y = a[start : start + WIDTH], weights[start : start + WIDTH]
-        for k in range(WIDTH):
-            sums[k] += np.float64(y[k]) * (np.float64(x[k]) * np.float64(x[k]))
-    for k in range(whole, a.shape[0]):
-        sums[k - whole] += np.float64(weights[k]) * (np.float64(a[k]) * np.float64(a[k]))
-    return folded(sums)
-
-
-@njit(cache=True, nogil=True)
 def dot_of_differences(a, b, c, d):
     """<a - b, c - d>, added up as `dot` does."""
     sums = np.zeros(WIDTH)

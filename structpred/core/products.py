@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from structpred.core.types import AnyArray, Floats, Floats32
+from structpred.core.types import AnyArray, Floats
 from structpred.runtime.lazy_names import later
 
 _kernels = later("structpred.core._product_kernels")
@@ -19,15 +19,6 @@ def dot(a: AnyArray, b: AnyArray) -> float:
     if a.dtype != b.dtype or a.dtype.kind != "f":  # compiled for two float64 and for two float32
         a, b = a.astype(np.float64), b.astype(np.float64)
     return float(_kernels().dot(np.ascontiguousarray(a), np.ascontiguousarray(b)))
-
-
-def weighted_square(a: Floats32, weights: Floats32) -> float:
-    """sum_k weights[k] a[k]^2 in float64, added up in a fixed order.
-
-    >>> weighted_square(np.array([1.0, 2.0], np.float32), np.array([3.0, 0.5], np.float32))
-    5.0
-    """
-    return float(_kernels().weighted_square(a, weights))
 
 
 def dot_of_differences(a: Floats, b: Floats, c: Floats, d: Floats) -> float:

@@ -137,18 +137,6 @@ def mean_counts(parts, part_ends, offsets, factors, out):
 
 
 @njit(cache=True, nogil=True)
-def mean_dots(noisy, point, offsets, out):
-    """out[i] = the mean of theta_k . point over the samples."""
-    m = noisy.shape[0]
-    for i in range(offsets.shape[0] - 1):
-        total = 0.0
-        for k in range(m):
-            for at in range(offsets[i], offsets[i + 1]):
-                total += noisy[k, at] * point[at]
-        out[i] = total / m
-
-
-@njit(cache=True, nogil=True)
 def score_function(numbers, offsets, names, seed, step, antithetic, m, out):
     """out += the mean of z_k f_k, less a baseline: the score-function estimate for numbers f_k = numbers[k n + i].
 

@@ -30,21 +30,15 @@ def add_up(scores, offsets, parts, part_ends, values):
 
 
 @njit(cache=True, nogil=True)
-def add_counts(parts, part_ends, offsets, out):
-    """out += mu(y_i) for each instance; out is flat as the scores."""
-    for i in range(part_ends.shape[0] - 1):
-        for k in range(part_ends[i], part_ends[i + 1]):
-            out[offsets[i] + parts[k]] += 1.0
-
-
-@njit(cache=True, nogil=True)
-def dots(a, b, offsets, out):
-    """out[i] = a_i . b_i for each instance, summed one by one: the same for an instance alone and in any batch."""
+def mean_dots(samples, point, offsets, out):
+    """out[i] = the mean of a_i . point_i over the samples a, summed one by one: the same for an instance alone and in any batch."""
+    m = samples.shape[0]
     for i in range(offsets.shape[0] - 1):
         total = 0.0
-        for k in range(offsets[i], offsets[i + 1]):
-            total += a[k] * b[k]
-        out[i] = total
+        for k in range(m):
+            for at in range(offsets[i], offsets[i + 1]):
+                total += samples[k, at] * point[at]
+        out[i] = total / m
 
 
 @njit(cache=True, nogil=True)

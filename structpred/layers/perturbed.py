@@ -161,7 +161,7 @@ class PerturbedLoss(Loss):
             values -= batch.dots(theta, given.target)  # of which pairs have the mean, too
         else:
             means = np.empty(len(batch))
-            _kernels().mean_dots(found.noisy, given.target, batch.offsets, means)
+            _record_kernels().mean_dots(found.noisy, given.target, batch.offsets, means)
             values -= means
         gradient = mean_point(batch, found) - given.target
         return Terms(values, gradient, gap, flips=found.flip_rate)

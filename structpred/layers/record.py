@@ -319,13 +319,13 @@ class Scores:
 
     def _counted(self, parts: Integers, ends: Integers) -> Floats:
         out = np.zeros(self.size)
-        _kernels().add_counts(parts, ends, self.offsets, out)
+        _kernels().add_outputs(np.ones(len(self)), self.offsets, parts, ends, np.arange(len(self)), out)
         return out
 
     def dots(self, a: Floats, b: Floats) -> Floats:
         """a_i . b_i of each instance, (n,): the same to the last bit in any batch."""
         found = np.empty(len(self))
-        _kernels().dots(a, b, self.offsets, found)
+        _kernels().mean_dots(a[None], b, self.offsets, found)
         return found
 
     def largest(self, numbers: Floats) -> Floats:

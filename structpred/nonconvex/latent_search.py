@@ -69,7 +69,8 @@ class Alternation(LatentSolver):
         if self.starts < 1:
             raise ParameterError(f"Alternation: starts must be >= 1, got {self.starts!r}")
         for k in range(self.starts):
-            search.offer(*search.climb(start if k == 0 else random_states(search.problem, rng)), "climbed")
+            states = start if k == 0 else search.problem.best_vertex(rng.normal(size=search.problem.shape))
+            search.offer(*search.climb(states), "climbed")
             if search.exhausted:
                 break
         return search.solution()
@@ -159,11 +160,6 @@ class LatentGradientDescent(LatentSolver):
             coef += (problem.C * toward - coef) / (done + 1.0)
         search.offer(problem.best_vertex(problem.space.scores(coef)), None, "descended")
         return search.solution(steps=done)
-
-
-def random_states(problem: LatentProblem, rng: np.random.Generator) -> Floats:
-    """A random state for each row."""
-    return problem.best_vertex(rng.normal(size=problem.shape))
 
 
 def clusters(problem: LatentProblem, rng: np.random.Generator) -> Floats:

@@ -15,14 +15,19 @@ SAME = 1e-6  # a vertex whose counts are as near as this to a mixture's is that 
 
 
 @njit(cache=True, nogil=True)
-def solve(factor, n, x):
-    """(R^T R)^-1 x, in place."""
+def solve_lower(factor, n, x):
+    """R^-T x, in place."""
     for j in range(n):
         column = j * (j + 1) // 2
         left = x[j]
         for i in range(j):
             left -= factor[column + i] * x[i]
         x[j] = left / factor[column + j]
+
+
+@njit(cache=True, nogil=True)
+def solve_upper(factor, n, x):
+    """R^-1 x, in place."""
     for j in range(n - 1, -1, -1):
         column = j * (j + 1) // 2
         x[j] /= factor[column + j]
@@ -91,8 +96,9 @@ def towards(factor, n, dots, change, ones):
     for k in range(n):
         change[k] = dots[k] - mean
         ones[k] = 1.0
-    solve(factor, n, change)
-    solve(factor, n, ones)
+    for x in (change, ones):
+        solve_lower(factor, n, x)
+        solve_upper(factor, n, x)
     above = 0.0
     below = 0.0
     for k in range(n):
@@ -196,20 +202,12 @@ def add(parts, lengths, weights, factor, n, vertex, counts, metric, room):
         for j in range(lengths[k]):
             total += metric[parts[k, j]] * counts[parts[k, j]]
         column[k] = total
+    solve_lower(factor, n, column)
     pivot = square
     for j in range(n):
-        at = j * (j + 1) // 2
-        left = column[j]
-        for i in range(j):
-            left -= factor[at + i] * column[i]
-        column[j] = left / factor[at + j]
         pivot -= column[j] * column[j]
     if pivot <= DEPENDENT * square and n > 0:
-        for j in range(n - 1, -1, -1):
-            at = j * (j + 1) // 2
-            column[j] /= factor[at + j]
-            for i in range(j):
-                column[i] -= factor[at + i] * column[j]
+        solve_upper(factor, n, column)
         return False
     at = n * (n + 1) // 2
     factor[at : at + n] = column[:n]

@@ -5,7 +5,7 @@ from typing import Annotated, Any, NamedTuple, cast
 
 import numpy as np
 
-from structpred.core.products import add_multiple, dot, dot_of_differences, weighted_square
+from structpred.core.products import add_multiple, dot, dot_of_differences
 from structpred.core.regulariser import Smooth
 from structpred.core.types import Flags, Floats, Floats32, Integers
 from structpred.core.weights import Vector
@@ -274,7 +274,7 @@ class LBFGS(Trainer):
         if n:
             k = newest_first[0]
             y = state.y[k]
-            q *= 1.0 / (state.rho[k] * (weighted_square(y, state.scale) if len(state.scale) else dot(y, y)))
+            q *= 1.0 / (state.rho[k] * dot(y * state.scale if len(state.scale) else y, y))
         for k, alpha in zip(reversed(newest_first), reversed(alphas), strict=True):
             add_multiple(q, alpha - float(state.rho[k]) * dot(state.y[k], q), state.s[k])
         return q.astype(np.float64)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from structpred.core.products import add_multiple, dot, dot_of_differences, weighted_square
+from structpred.core.products import add_multiple, dot, dot_of_differences
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -21,14 +21,6 @@ def test_the_order_is_fixed(dtype, n) -> None:
         sums = sums[: len(sums) // 2] + sums[len(sums) // 2 :]
     assert dot(a, b) == sums[0]
     assert dot(a, b.astype(np.float64)) == dot(a, b)
-
-
-@pytest.mark.parametrize("n", [0, 1, 64, 1003])
-def test_weighted_squares_are_added_up_in_the_same_order(n) -> None:
-    """To the last bit as the inner product of squares and weights."""
-    rng = np.random.default_rng(n)
-    a, weights = rng.normal(size=n).astype(np.float32), rng.random(n).astype(np.float32)
-    assert weighted_square(a, weights) == dot(a.astype(np.float64) ** 2, weights.astype(np.float64))
 
 
 @pytest.mark.parametrize("n", [0, 1, 64, 1003])

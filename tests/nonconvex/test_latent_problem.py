@@ -20,7 +20,6 @@ from structpred.nonconvex.latent_search import (
     LatentSearch,
     SingleChanges,
     propose,
-    random_states,
 )
 from structpred.nonconvex.search import solvers
 
@@ -65,7 +64,7 @@ def test_the_inner_problem_is_solved(gram: bool) -> None:
 def test_many_rows_are_kept_to_a_thousandth(monkeypatch: pytest.MonkeyPatch) -> None:
     """The objective that is kept is within a millionth of its dual; of many rows within a thousandth only."""
     p = problem(n=40)
-    states = random_states(p, np.random.default_rng(0))
+    states = p.best_vertex(np.random.default_rng(0).normal(size=p.shape))
     gaps = []
     for many in (40, 39):
         monkeypatch.setattr(latent_search, "MANY", many)
@@ -131,7 +130,7 @@ def test_pdm_reaches_the_proven_optimum() -> None:
 def test_probes_stay_where_the_problem_is_defined() -> None:
     """Every proposal has weights >= 0 of states of the row's own group."""
     p, rng = problem(0, 20), np.random.default_rng(0)
-    q = random_states(p, rng)
+    q = p.best_vertex(rng.normal(size=p.shape))
     for _ in range(50):
         found = propose(p, q, rng)
         assert found.min() >= 0.0
