@@ -11,9 +11,9 @@ import numpy as np
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.head_lists import candidates_of
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
-from structpred.core.packing import parts_batch
+from structpred.core.packing import has_points, parts_batch
 from structpred.core.types import Integers
-from structpred.errors import ConvergenceError, DataError, InfeasibleError
+from structpred.errors import ConvergenceError, DataError, InfeasibleError, ParameterError
 from structpred.oracles.budget import Budget
 from structpred.oracles.composed import Composed
 from structpred.oracles.composition.layout import Member
@@ -31,8 +31,8 @@ class Constraint:
 
     rule: a `Budget`, a formula of `Logic`, or any oracle over n parts with the shape (n,). parts: what it binds, in the order of
     the rule: of sequences and graphs (position, label); of trees arcs (head, word), words from 1 on, 0 being the root; of label
-    sets names of labels; of `StructuredPredictor` (position, label) as whole numbers, or numbers of parts. None stands for all
-    positions, heads, words or names. sample: the number of the sample; None: each of them.
+    sets names of labels; of `StructuredPredictor` and `DecisionModel` (position, label) as whole numbers, or numbers of parts,
+    such as edges or items. None stands for all positions, heads, words or names. sample: the number of the sample; None: each.
 
     >>> from structpred.models import ChainLabeler, Constraint
     >>> from structpred.oracles import Budget
@@ -51,12 +51,15 @@ Constraints = Sequence[Constraint] | None
 
 
 def constrained(inference: Inference, constraints: Constraints, place: Callable[[Any], Any]) -> Inference:
-    """Inference over the outputs that keep the constraints. DataError, naming the sample, for parts that it lacks.
+    """Inference over the outputs that keep the constraints. DataError, naming the sample, for parts that it lacks; ParameterError
+    for an oracle that gives amounts, or outputs that may not be the best, with which nothing is proven.
 
     place: (position, label) in the grid of the oracle, None for all, or the number of a part, for what users call it.
     """
     if constraints is None:
         return inference
+    if has_points(own := inference.oracle) or own.tolerance or not (own.exact or inference.bounded):
+        raise ParameterError(f"constraints need sets of parts that are found exactly; those of {type(own).__name__} are not")
     bound: list[tuple[Any, ...]] = [()] * len(inference)
     if not isinstance(constraints, Sequence):
         raise DataError(f"constraints: expected a list of Constraint, got {constraints!r}")
@@ -69,7 +72,8 @@ def constrained(inference: Inference, constraints: Constraints, place: Callable[
                 raise DataError(f"constraints[{k}], sample {i}: expected at least one part, and none twice, got {one.parts!r}")
             bound[i] += ((k, one.rule, tuple(parts)),)
     shapes = list(zip(inference.shapes, bound, strict=True))
-    return Inference(inference.features, Constrained(inference.oracle), shapes, n_jobs=inference.n_jobs)
+    jobs = inference.n_jobs if inference.batched else 1  # members of a user's own may not be ready for threads
+    return Inference(inference.features, Constrained(own), shapes, n_jobs=jobs)
 
 
 def _numbers(entry: Any, place: Callable[[Any], Any], inference: Inference, i: int, k: int) -> list[int]:

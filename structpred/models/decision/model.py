@@ -14,12 +14,14 @@ from structpred.core.packing import argmax_batch, has_points
 from structpred.core.result import Certificate, History, Record, Result
 from structpred.core.types import Floats
 from structpred.errors import DataError, LossError, OracleError, ParameterError
+from structpred.features.parts import PartFeatures
 from structpred.layers.expected_cost import ExpectedCost
 from structpred.layers.loss import Layer, Loss
 from structpred.layers.names import losses
 from structpred.layers.record import Scores
 from structpred.models import bundles
 from structpred.models.base import as_callbacks, checked_C, seed_of, structured_tags
+from structpred.models.constrained import Constraints, constrained
 from structpred.models.decision.adam import Adam, Truth
 from structpred.models.decision.inputs import Design, read
 from structpred.models.decision.surrogates import surrogate_of
@@ -32,6 +34,7 @@ from structpred.runtime.ranges import ends_of
 from structpred.runtime.threads import checked_jobs
 from structpred.storage import schema as storage
 from structpred.storage.bundles import Bundle
+from structpred.task.inference import Inference
 from structpred.task.regret import Numbers, PartScores, Regrets, regrets, true_scores
 from structpred.task.task import Task
 from structpred.text.suggestions import named
@@ -271,10 +274,15 @@ class DecisionModel(Estimator):
         sizes = np.diff(design.places) * design.n_outputs
         return PartScores(self.oracle, design.shapes, ends_of(sizes), found)
 
-    def predict(self, X: Any, shapes: Sequence[Hashable] | None = None) -> list[Labels]:
-        """The decision for each instance: the labels of the oracle's best output at the predicted costs or values."""
-        found = self._scores(X, shapes)
-        labels, ends = argmax_batch(self.oracle, found.scores, found.offsets, found.shapes, checked_jobs(self.n_jobs))
+    def predict(self, X: Any, shapes: Sequence[Hashable] | None = None, *, constraints: Constraints = None) -> list[Labels]:
+        """The decision for each instance: the labels of the oracle's best output at the predicted costs or values, of those that
+        keep the constraints (`Constraint`); InfeasibleError where none does.
+        """
+        found, jobs = self._scores(X, shapes), checked_jobs(self.n_jobs)
+        if constraints:
+            plain = Inference(PartFeatures([own[:, None] for own in found.split()]), self.oracle, found.shapes, n_jobs=jobs)
+            return constrained(plain, constraints, lambda part: part).outputs(np.ones(1))
+        labels, ends = argmax_batch(self.oracle, found.scores, found.offsets, found.shapes, jobs)
         return np.split(labels, ends[1:-1])
 
     def predict_points(self, X: Any, shapes: Sequence[Hashable] | None = None) -> list[Floats]:
