@@ -29,9 +29,10 @@ class Constraint:
     """A rule that predicted parts must keep: ``predict(X, constraints=[Constraint(...), ...])``.
 
     rule: a `Budget`, a formula of `Logic`, or any oracle over n parts with the shape (n,). parts: what it binds, in the order of
-    the rule: of sequences and graphs (position, label); of trees arcs (head, word), words from 1 on, 0 being the root; of label
-    sets names of labels; of `StructuredPredictor` and `DecisionModel` (position, label) as whole numbers, or numbers of parts,
-    such as edges or items. None stands for all positions, heads, words or names. sample: the number of the sample; None: each.
+    the rule: of sequences and graphs (position, label); of `SegmentLabeler` (where a segment of any length begins, one of its
+    classes_), so that budgets count segments; of trees arcs (head, word), words from 1 on, 0 being the root; of label sets names
+    of labels; of `StructuredPredictor` and `DecisionModel` (position, label) as whole numbers, or numbers of parts, such as edges
+    or items. None stands for all positions, labels of segments, heads, words or names. sample: its number; None: each of them.
 
     >>> from structpred.models import ChainLabeler, Constraint
     >>> from structpred.oracles import Budget
@@ -47,23 +48,27 @@ class Constraint:
 
 
 Constraints = Sequence[Constraint] | None
+Place = Callable[[Any], Any]
 
 
-def constrained(inference: Inference, constraints: Constraints, place: Callable[[Any], Any]) -> Inference:
+def constrained(inference: Inference, constraints: Constraints, place: Place, empty: Sequence[int] = ()) -> Inference:
     """Inference over the outputs that keep the constraints. DataError, naming the sample, for parts that it lacks; ParameterError
     for an oracle that gives amounts, or outputs that may not be the best, with which nothing is proven.
 
-    place: (position, label) in the grid of the oracle, None for all, or the number of a part, for what users call it.
+    place: (position, label) in the grid of the oracle, None for all, or the number of a part, for what users call it. empty:
+    samples for which others stand in, and which nothing binds.
     """
     if constraints is None:
         return inference
     if has_points(own := inference.oracle) or own.tolerance or not (own.exact or inference.bounded):
         raise ParameterError(f"constraints need sets of parts that are found exactly; those of {type(own).__name__} are not")
     bound: list[tuple[Any, ...]] = [()] * len(inference)
+    samples = [i for i in range(len(bound)) if i not in empty]
     for k, one in enumerate(constraints):
-        if not (isinstance(one, Constraint) and isinstance(one.rule, Oracle) and one.sample in (None, *range(len(bound)))):
-            raise DataError(f"constraints[{k}]: expected Constraint(oracle, parts, sample < {len(bound)}), got {one!r}")
-        for i in range(len(bound)) if one.sample is None else [one.sample]:
+        if not (isinstance(one, Constraint) and isinstance(one.rule, Oracle) and one.sample in (None, *samples)):
+            where = f"sample < {len(bound)}" + " and not empty" * bool(empty)
+            raise DataError(f"constraints[{k}]: expected Constraint(oracle, parts, {where}), got {one!r}")
+        for i in samples if one.sample is None else [one.sample]:
             parts = [part for entry in one.parts for part in _numbers(entry, place, inference, i, k)]
             if not parts or len(set(parts)) < len(parts):
                 raise DataError(f"constraints[{k}], sample {i}: expected at least one part, and none twice, got {one.parts!r}")
@@ -73,7 +78,7 @@ def constrained(inference: Inference, constraints: Constraints, place: Callable[
     return Inference(inference.features, Constrained(own), shapes, n_jobs=jobs)
 
 
-def _numbers(entry: Any, place: Callable[[Any], Any], inference: Inference, i: int, k: int) -> list[int]:
+def _numbers(entry: Any, place: Place, inference: Inference, i: int, k: int) -> list[int]:
     """The parts of sample i that an entry of constraint k stands for."""
     oracle, shape = inference.oracle, inference.shapes[i]
     grid: Any = getattr(oracle, "label_grid", lambda _: (0, 0))(shape)
