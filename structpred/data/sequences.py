@@ -75,15 +75,9 @@ class PackedSequences(Ragged):
         t0, t1 = int(self.offsets[start]), int(self.offsets[stop])
         k0, k1 = int(self.indptr[t0]), int(self.indptr[t1])
         return PackedSequences(
-            self.indptr[t0 : t1 + 1] - k0,
-            self.indices[k0:k1],
-            self.values[k0:k1],
-            self.offsets[start : stop + 1] - t0,
-            self.n_features,
-            self.groups,
-            self.group_names,
-            self.n_transitions,
-        )
+            self.indptr[t0 : t1 + 1] - k0, self.indices[k0:k1], self.values[k0:k1], self.offsets[start : stop + 1] - t0,
+            self.n_features, self.groups, self.group_names, self.n_transitions,
+        )  # fmt: skip
 
     def gather(self, rows: npt.NDArray[np.int64]) -> "PackedSequences":
         """The sequences with these numbers, in this order, as a packed corpus of their own.

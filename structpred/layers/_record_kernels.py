@@ -31,7 +31,7 @@ def add_up(scores, offsets, parts, part_ends, values):
 
 @njit(cache=True, nogil=True)
 def mean_dots(samples, point, offsets, out):
-    """out[i] = the mean of a_i . point_i over the samples a, summed one by one: the same for an instance alone and in any batch."""
+    """out[i] = the mean of a_i . point_i over the samples a, summed one by one, so that an instance alone has the same bits."""
     m = samples.shape[0]
     for i in range(offsets.shape[0] - 1):
         total = 0.0

@@ -245,20 +245,12 @@ class StructuredEstimator(Estimator, ABC):
         if self.patience is not None and dev is None:
             raise ParameterError("patience needs held-out data: give dev=(X, y) to fit")
         return RunSettings(
-            max_iter=self._passes_with(None) if self.max_iter is None else self.max_iter,
-            tol=self.tol,
-            check_every=self.check_every,
-            seed=seed_of(self.random_state),
-            dev=dev,
-            patience=self.patience,
-            callbacks=as_callbacks(self.callbacks),
-            checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
+            max_iter=self._passes_with(None) if self.max_iter is None else self.max_iter, tol=self.tol,
+            check_every=self.check_every, seed=seed_of(self.random_state), dev=dev, patience=self.patience,
+            callbacks=as_callbacks(self.callbacks), checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
             resume=self.resume and (not self._comes_last or self.checkpoint is None or begun(Path(self.checkpoint))),
-            keep=bool(getattr(self, "warm_start", False)),
-            start=self._earlier_run(),
-            verbose=self.verbose,
-            stage=self._stage,
-        )
+            keep=bool(getattr(self, "warm_start", False)), start=self._earlier_run(), verbose=self.verbose, stage=self._stage,
+        )  # fmt: skip
 
     def _passes_with(self, trainer: str | Trainer | None) -> int:
         """How many passes there are with this trainer, None for the default one, where max_iter is None."""

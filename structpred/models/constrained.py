@@ -9,16 +9,12 @@ from typing import Any
 import numpy as np
 
 from structpred.core.fixed_scores import FORBIDDEN
-from structpred.core.head_lists import candidates_of
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.packing import has_points, parts_batch
 from structpred.core.types import Integers
 from structpred.errors import ConvergenceError, DataError, InfeasibleError, ParameterError
-from structpred.oracles.budget import Budget
 from structpred.oracles.composed import Composed
 from structpred.oracles.composition.layout import Member
-from structpred.oracles.second_order_tree import SecondOrderTree
-from structpred.runtime.ranges import ends_of
 from structpred.task.inference import Inference
 
 #: the most subproblems of the search for one output: more of them change no answer, but prove some in place of an error
@@ -30,9 +26,10 @@ class Constraint:
     """A rule that predicted parts must keep: ``predict(X, constraints=[Constraint(...), ...])``.
 
     rule: a `Budget`, a formula of `Logic`, or any oracle over n parts with the shape (n,). parts: what it binds, in the order of
-    the rule: of sequences and graphs (position, label); of trees arcs (head, word), words from 1 on, 0 being the root; of label
-    sets names of labels; of `StructuredPredictor` and `DecisionModel` (position, label) as whole numbers, or numbers of parts,
-    such as edges or items. None stands for all positions, heads, words or names. sample: the number of the sample; None: each.
+    the rule: of sequences and graphs (position, label); of `SegmentLabeler` (where a segment of any length begins, one of its
+    classes_), so that budgets count segments; of trees arcs (head, word), words from 1 on, 0 being the root; of label sets names
+    of labels; of `StructuredPredictor` and `DecisionModel` (position, label) as whole numbers, or numbers of parts, such as edges
+    or items. None stands for all positions, labels of segments, heads, words or names. sample: its number; None: each of them.
 
     >>> from structpred.models import ChainLabeler, Constraint
     >>> from structpred.oracles import Budget
@@ -48,13 +45,15 @@ class Constraint:
 
 
 Constraints = Sequence[Constraint] | None
+Place = Callable[[Any], Any]
 
 
-def constrained(inference: Inference, constraints: Constraints, place: Callable[[Any], Any]) -> Inference:
+def constrained(inference: Inference, constraints: Constraints, place: Place, empty: Sequence[int] = ()) -> Inference:
     """Inference over the outputs that keep the constraints. DataError, naming the sample, for parts that it lacks; ParameterError
     for an oracle that gives amounts, or outputs that may not be the best, with which nothing is proven.
 
-    place: (position, label) in the grid of the oracle, None for all, or the number of a part, for what users call it.
+    place: (position, label) in the grid of the oracle, None for all, or the number of a part, for what users call it. empty:
+    samples for which others stand in, and which nothing binds.
     """
     if constraints is None:
         return inference
@@ -63,10 +62,12 @@ def constrained(inference: Inference, constraints: Constraints, place: Callable[
     bound: list[tuple[Any, ...]] = [()] * len(inference)
     if not isinstance(constraints, Sequence):
         raise DataError(f"constraints: expected a list of Constraint, got {constraints!r}")
+    samples = [i for i in range(len(bound)) if i not in empty]
     for k, one in enumerate(constraints):
-        if not (isinstance(one, Constraint) and isinstance(one.rule, Oracle) and one.sample in (None, *range(len(bound)))):
-            raise DataError(f"constraints[{k}]: expected Constraint(oracle, parts, sample < {len(bound)}), got {one!r}")
-        for i in range(len(bound)) if one.sample is None else [one.sample]:
+        if not (isinstance(one, Constraint) and isinstance(one.rule, Oracle) and one.sample in (None, *samples)):
+            where = f"sample < {len(bound)}" + " and not empty" * bool(empty)
+            raise DataError(f"constraints[{k}]: expected Constraint(oracle, parts, {where}), got {one!r}")
+        for i in samples if one.sample is None else [one.sample]:
             parts = [part for entry in one.parts for part in _numbers(entry, place, inference, i, k)]
             if not parts or len(set(parts)) < len(parts):
                 raise DataError(f"constraints[{k}], sample {i}: expected at least one part, and none twice, got {one.parts!r}")
@@ -76,7 +77,7 @@ def constrained(inference: Inference, constraints: Constraints, place: Callable[
     return Inference(inference.features, Constrained(own), shapes, n_jobs=jobs)
 
 
-def _numbers(entry: Any, place: Callable[[Any], Any], inference: Inference, i: int, k: int) -> list[int]:
+def _numbers(entry: Any, place: Place, inference: Inference, i: int, k: int) -> list[int]:
     """The parts of sample i that an entry of constraint k stands for."""
     oracle, shape = inference.oracle, inference.shapes[i]
     grid: Any = getattr(oracle, "label_grid", lambda _: (0, 0))(shape)
@@ -103,22 +104,20 @@ class Constrained(Composed):
         self.own, self.exact, self.expensive, self.output = own, own.exact, own.expensive, own.output
 
     def members(self, shape: Shape) -> list[Member]:
-        """The oracle over all parts, and each rule over those that it binds; trees of second order as the members they have."""
+        """The oracle over all parts, or the members that it has, and each rule over the parts that it binds."""
         rules = [Member(rule, (len(parts),), np.array(parts)) for _, rule, parts in shape[1]]
-        if not isinstance(self.own, SecondOrderTree):
-            return [Member(self.own, shape[0], np.arange(self.own.n_parts(shape[0]))), *rules]
-        if len(others := np.flatnonzero(~candidates_of(shape[0]).ravel())):  # the tree alone has arcs that are no candidates
-            rules.append(Member(Budget(at_most=0), (len(others),), others))
-        return [*self.own.members(shape[0]), *rules]
+        if isinstance(self.own, Composed) and not self.own.by_all_members:
+            return [*self.own.members(shape[0]), *rules]
+        return [Member(self.own, shape[0], np.arange(self.own.n_parts(shape[0]))), *rules]
+
+    def closed(self, shape: Shape) -> Integers:
+        """Those of the oracle."""
+        return self.own.closed(shape[0]) if isinstance(self.own, Composed) else super().closed(shape)
 
     def argmax_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Labels, Integers]:
         """The best output of each instance that keeps its rules, in lockstep; InfeasibleError of one says which rules."""
-        if isinstance(self.own, SecondOrderTree) and len(shapes):  # arcs alone tell whether there is a tree
-            tables, (tree, *_) = [candidates_of(own).ravel() for own, _ in shapes], self.own.members(shapes[0][0])[0]
-            barred = [scores[a : a + len(table)] <= 0.5 * FORBIDDEN for a, table in zip(offsets, tables, strict=False)]
-            arcs = np.where(np.concatenate(tables) & ~np.concatenate(barred), 0.0, FORBIDDEN)
-            ends, known = ends_of(np.array([len(table) for table in tables])), [((own[0],), rules) for own, rules in shapes]
-            Constrained(tree).argmax_batch(arcs, ends, known)
+        if isinstance(self.own, Composed):
+            self._ask_first_members(scores, offsets, shapes)
         if (found := self._possible(scores, offsets, shapes)) is not None:
             return found
         left: tuple[Any, ...] = shapes[0][1] if len(shapes) == 1 else ()
@@ -131,6 +130,15 @@ class Constrained(Composed):
                 left = fewer if self._possible(fixed, offsets, [(shapes[0][0], fewer)]) is None else left
         named = " and ".join(f"constraints[{k}], {rule!r}" for k, rule, _ in left) or "the constraints"
         raise InfeasibleError(f"no {self.output} satisfies {named}")
+
+    def _ask_first_members(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> None:
+        """InfeasibleError where already the first member has no output that keeps the rules, which takes a short search."""
+        for i, shape in enumerate(shapes):
+            (oracle, own, parts), bound = self.members(shape)[0], [part for *_, parts in shape[1] for part in parts]
+            if max(bound, default=0) < len(parts) and np.array_equal(parts, np.arange(len(parts))):
+                theta = np.where(scores[offsets[i] : offsets[i + 1]] > 0.5 * FORBIDDEN, 0.0, FORBIDDEN)
+                theta[self.closed(shape)] = FORBIDDEN
+                Constrained(oracle).argmax(theta[: len(parts)], (own, shape[1]))
 
     def _possible(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Labels, Integers] | None:
         """The best outputs; None where all outputs of an instance are excluded, or have forbidden parts."""

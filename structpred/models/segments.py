@@ -7,17 +7,20 @@ from typing import Any, Self
 
 import numpy as np
 
+from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.types import AnyArray, ArrayLike, Integers
 from structpred.core.weights import Vector
 from structpred.data.sequences import PackedSequences, pack
 from structpred.data.tag_schemes import TABLE, own_scheme, phrases, written
 from structpred.errors import DataError
+from structpred.features.parts import PartFeatures
 from structpred.features.segments import SegmentFeatures, WrongTokens
 from structpred.models.base import StructuredEstimator, checked_sample_weight
 from structpred.models.bundles import CLASSES, COMMON, restore_weights, restored
 from structpred.models.chain.decoding import checked_k
 from structpred.models.chain.inputs import INPUT, INPUTS, Input, RowInput, around_empty, as_sequences, choose_input, holds
 from structpred.models.chain.targets import LabelEncoder, as_label_lists, each_written, phrase_f1
+from structpred.models.constrained import Constraints, constrained
 from structpred.models.settings import about_dev, dev_parts, resolve_loss
 from structpred.oracles.semimarkov import SemiMarkovOracle
 from structpred.runtime.ranges import ends_of
@@ -36,6 +39,25 @@ def with_words(X: Any, place: int | str) -> tuple[Any, list[list[str]]]:
         except (LookupError, TypeError, AttributeError):
             raise DataError(f"sample {i}: expected words at word={place!r}, a column or a key, got {str(x)[:60]!r}") from None
     return given, found
+
+
+class _Begins(Oracle):
+    """`SemiMarkovOracle` with T * L parts in front: t * L + l is on where a segment of any length with label l starts at t."""
+
+    segments, output = SemiMarkovOracle(), "segmentation"
+    label_grid, example_shapes = staticmethod(lambda shape: shape[:2]), SemiMarkovOracle.example_shapes
+
+    def n_parts(self, shape: Shape) -> int:
+        return shape[0] * shape[1] + self.segments.n_parts(shape)
+
+    def argmax(self, scores: Scores, shape: Shape) -> Labels:
+        begins, own = np.split(scores, [shape[0] * shape[1]])
+        of_segments = np.repeat(begins.reshape(-1, shape[1]), shape[2], axis=0)
+        return self.segments.argmax(own + np.append(of_segments, np.zeros(shape[1] ** 2)), shape)
+
+    def parts(self, labels: Labels, shape: Shape) -> Integers:
+        starts = np.flatnonzero(labels % 2)
+        return np.append(starts * shape[1] + labels[starts] // 2, shape[0] * shape[1] + self.segments.parts(labels, shape))
 
 
 @dataclass(eq=False, repr=False)
@@ -176,10 +198,24 @@ class SegmentLabeler(StructuredEstimator):
         marks = (np.where(own < 2, "O", np.char.add(np.where(own % 2, "B-", "I-"), self.classes_[own // 2])) for own in outputs)
         return [np.array(written(row.tolist(), self.coding_)) for row in marks]
 
-    def predict(self, X: Any) -> list[AnyArray]:
-        """One array of labels per sequence; of an empty sequence an empty one."""
+    def predict(self, X: Any, *, constraints: Constraints = None) -> list[AnyArray]:
+        """One array of labels per sequence; of an empty sequence an empty one, which constraints on each sample leave alone.
+
+        constraints: see `Constraint`; labels are those of classes_. InfeasibleError names the sample that no labels are left for.
+        """
         self._check_fitted()
-        return around_empty(lambda full: self._answers(self._read(full).outputs(self.coef_)), X)
+        empty = [i for i, x in enumerate(X) if len(x) == 0] if isinstance(X, list | tuple) else []
+        return around_empty(lambda full: self._answers(self._best(full, constraints, empty)), X)
+
+    def _best(self, X: Any, constraints: Constraints, empty: Sequence[int]) -> list[Integers]:
+        """The best segmentations that keep the constraints; others stand for those that are empty."""
+        plain, names = self._read(X), {name: k for k, name in enumerate(self.classes_.tolist())} | {None: None}
+        if not constraints:
+            return plain.outputs(self.coef_)
+        scores = zip(plain.part_scores(self.coef_), plain.shapes, strict=True)
+        features = PartFeatures([np.append(np.zeros(t * n_labels), own)[:, None] for own, (t, n_labels, _) in scores])
+        begins = Inference(features, _Begins(), plain.shapes)
+        return constrained(begins, constraints, lambda entry: (entry[0], names[entry[1]]), empty).outputs(np.ones(1))
 
     def score(self, X: Any, y: Any) -> float:
         """F1 of phrases, as conlleval counts them."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.packing import parts_batch
 from structpred.core.scores import checked_batch, checked_scores, kept_for_shapes
@@ -86,6 +87,10 @@ class Composed(Oracle):
         """One more than the largest part that a member holds."""
         return len(self._layout(shape).holders)
 
+    def closed(self, shape: Shape) -> Integers:
+        """Parts that no output has, whatever they score, although a member would have them: none."""
+        return np.empty(0, np.int64)
+
     def output_of(self, answers: Sequence[Labels], shape: Shape) -> Labels | None:
         """The labels of the whole from the members' labels, None where these exclude it: the first member's."""
         return answers[0]
@@ -157,7 +162,11 @@ class Composed(Oracle):
 
     def _search(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> Search:
         layouts = [self._layout(shape) for shape in shapes]
-        flat, _ = checked_batch(scores, offsets, [len(one.holders) for one in layouts])
+        flat, offsets = checked_batch(scores, offsets, [len(one.holders) for one in layouts])
+        closed = [self.closed(shape) + first for shape, first in zip(shapes, offsets, strict=False)]
+        if sum(map(len, closed)):
+            flat = flat.copy()
+            flat[np.concatenate(closed)] = FORBIDDEN
         return Search(self, shapes, layouts, flat, self.max_nodes)
 
     @cached_property

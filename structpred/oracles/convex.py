@@ -86,18 +86,12 @@ class ConvexOracle(Oracle):
     label_grid: Callable[[Shape], tuple[int, int]]
 
     def __init__(
-        self,
-        describe: Description,
-        *,
-        example_shapes: Iterable[Shape],
-        rounding: Callable[[Floats, Shape], Labels] | None = None,
-        parts: Callable[[Labels, Shape], Integers] | None = None,
+        self, describe: Description, *, example_shapes: Iterable[Shape],
+        rounding: Callable[[Floats, Shape], Labels] | None = None, parts: Callable[[Labels, Shape], Integers] | None = None,
         enumerate: Callable[[Shape], Iterable[Labels]] | None = None,
-        label_grid: Callable[[Shape], tuple[int, int]] | None = None,
-        exact: bool = False,
-        max_iterations: int = 100_000,
+        label_grid: Callable[[Shape], tuple[int, int]] | None = None, exact: bool = False, max_iterations: int = 100_000,
         accuracy: float | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         if accuracy is not None and not 0.0 < accuracy < 1.0:
             raise ParameterError(f"expected an accuracy above 0 and below 1, got {accuracy}")
         self.max_iterations = checked_whole(max_iterations, "max_iterations")

@@ -14,12 +14,12 @@ from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.head_lists import HeadLists, candidate_shape, candidates_of, head_lists
 from structpred.core.oracle import Labels, Scores, Shape
 from structpred.core.scores import checked_batch
-from structpred.core.types import Flags, Floats, Integers
+from structpred.core.types import Floats, Integers
 from structpred.errors import DataError
 from structpred.oracles.arborescence import ArborescenceOracle
 from structpred.oracles.composed import Composed
 from structpred.oracles.composition.layout import Member
-from structpred.oracles.composition.search import Search, Solved
+from structpred.oracles.composition.search import Solved
 from structpred.oracles.head_automaton import HeadAutomaton
 from structpred.oracles.projective import ProjectiveOracle
 from structpred.oracles.trees._trees import projective_scratch, tree_room
@@ -72,12 +72,9 @@ class SecondOrderTree(Composed):
         """Arcs, siblings and grandparents."""
         return int(head_lists(shape).parts[-1]) + 1
 
-    def _search(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> Search:
-        """Arcs that are no candidates are forbidden."""
-        closed = [np.flatnonzero(~candidates_of(shape).ravel()) + first for first, shape in zip(offsets, shapes, strict=False)]
-        return super()._search(
-            np.where(np.isin(np.arange(len(scores)), np.concatenate(closed)), FORBIDDEN, scores), offsets, shapes
-        )
+    def closed(self, shape: Shape) -> Integers:
+        """Arcs that are no candidates."""
+        return np.flatnonzero(~candidates_of(shape).ravel())
 
     def _solved(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> Solved:
         """By compiled rounds; what these do not prove, by the search. Arcs that are no candidates are forbidden."""
@@ -92,20 +89,21 @@ class SecondOrderTree(Composed):
         rooms = projective_scratch(longest if self.projective else 0), tree_room(0 if self.projective else longest)
         found = Solved([np.empty(shape[0], np.int64) for shape in shapes], np.empty(len(shapes)), [False] * len(shapes))
         for i, shape in enumerate(shapes):
-            own = flat[offsets[i] : offsets[i + 1]], candidates_of(shape).ravel(), head_lists(shape), rooms
+            own = flat[offsets[i] : offsets[i + 1]], self.closed(shape), head_lists(shape), rooms
             found.bounds[i], found.proven[i] = self._prove(*own, found.labels[i])
         return found
 
-    def _prove(self, theta: Floats, allowed: Flags, lists: HeadLists, rooms: Any, best: Labels) -> tuple[float, bool]:
+    def _prove(self, theta: Floats, closed: Integers, lists: HeadLists, rooms: Any, best: Labels) -> tuple[float, bool]:
         """Write the heads of the best tree; returns what none scores above, and whether that is proven.
 
         Best-first branch and bound. Where an arc is on, the other heads of its word are off.
         """
-        theta[: len(allowed)][~allowed] = FORBIDDEN
+        theta[closed] = FORBIDDEN
         size = 1.0 + float(np.abs(theta[theta > 0.5 * FORBIDDEN]).sum())
         near = np.maximum(theta, -4.0 * size)
-        copies, tree = near[lists.parts], np.where(allowed, near[: len(allowed)] / 3.0, FORBIDDEN)
+        copies, tree = near[lists.parts], near[: len(best) * (len(best) + 1)] / 3.0
         copies[lists.pairs] /= 3.0
+        tree[closed] = FORBIDDEN
         rounds = partial(_kernels().rounds_of_tree, near, tuple(lists), self.projective, self.single_root)
         value, bound, proven, row = rounds(self.rounds, 1e-13 * size, copies, tree, rooms, -np.inf, best)
         queue, age = [(-bound, 0, row, copies, tree)], 0

@@ -21,18 +21,9 @@ from structpred.tuning.search import Search
 
 
 def tune(
-    estimator: Any,
-    grid: Mapping[str, Sequence[Any]],
-    X: Any,
-    y: Any = None,
-    *,
-    dev: Any = None,
-    cv: int | None = None,
-    min_passes: int = 1,
-    eta: int = 3,
-    n_jobs: int | None = None,
-    folder: str | os.PathLike[str] | None = None,
-) -> Tuned:
+    estimator: Any, grid: Mapping[str, Sequence[Any]], X: Any, y: Any = None, *, dev: Any = None, cv: int | None = None,
+    min_passes: int = 1, eta: int = 3, n_jobs: int | None = None, folder: str | os.PathLike[str] | None = None,
+) -> Tuned:  # fmt: skip
     """Choose settings of an estimator by successive halving: most of the passes go to the settings that do well.
 
     Every setting of the grid is trained for a few passes; the best third continues, from the state where it stands, to three
