@@ -1,6 +1,6 @@
 """Labelling sequences phrase by phrase: a semi-Markov chain with features of whole phrases and of the tokens inside them."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Sized
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
@@ -204,7 +204,8 @@ class SegmentLabeler(StructuredEstimator):
         constraints: see `Constraint`; labels are those of classes_. InfeasibleError names the sample that no labels are left for.
         """
         self._check_fitted()
-        empty = [i for i, x in enumerate(X) if len(x) == 0] if isinstance(X, list | tuple) else []
+        given = X if constraints and isinstance(X, list | tuple) else []
+        empty = [i for i, x in enumerate(given) if isinstance(x, Sized) and not len(x)]
         return around_empty(lambda full: self._answers(self._best(full, constraints, empty)), X)
 
     def _best(self, X: Any, constraints: Constraints, empty: Sequence[int]) -> list[Integers]:

@@ -105,6 +105,8 @@ def test_empty_sequences_shift_no_number() -> None:
         assert [len(row) for row in answers] == [0, 7, 0, 4]
         assert answers[1].tolist() == Y[0]
         assert "B-PER" not in answers[3].tolist()
+    with pytest.raises(DataError, match="sample 1: expected words"):
+        MODEL.predict([X[0], 3])
     with pytest.raises(InfeasibleError, match=r"^sample 1: no segmentation satisfies constraints\[0\], Budget\(at_most=0\)$"):
         MODEL.predict(given, constraints=[Constraint(Budget(at_most=0), [(0, None)])])
     with pytest.raises(DataError, match=r"constraints\[0\], sample 3: no part \(5, 'LOC'\) among 4 positions"):
