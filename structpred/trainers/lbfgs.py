@@ -286,8 +286,7 @@ class LBFGS(Trainer):
             state.rho[k] = 1.0 / curvature
             state.following[...] = (k + 1) % self.memory
             state.pairs[...] = min(int(state.pairs) + 1, self.memory)
-        strength = self._strength(problem)
-        tangent = state.tangent.mixed(w, value, gradient, strength)
+        tangent = state.tangent.mixed(w, value, gradient, self._strength(problem))
         return state._replace(w=w, gradient=gradient, value=np.array(value), tangent=tangent)
 
     def weights(self, problem: Problem, state: LBFGSState) -> Vector:
