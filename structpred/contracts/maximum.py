@@ -69,8 +69,7 @@ def directed_scores(rng: np.random.Generator, space: Space, n_random: int) -> li
     for lam in LAMBDAS:
         mu = space.counts[rng.integers(len(space.labels))]
         costs = rng.integers(0, 3, space.n_parts) * (mu == 0)
-        theta = rng.normal(size=space.n_parts)
-        out.append((f"loss-augmented scores, lam = {lam:.3g}", theta + lam * costs))
+        out.append((f"loss-augmented scores, lam = {lam:.3g}", rng.normal(size=space.n_parts) + lam * costs))
     return out
 
 

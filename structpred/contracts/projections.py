@@ -135,8 +135,7 @@ class _Projections(Points):
                 ("along the normal", beyond, p, "an answer that depends on how far away the point is"),
             )
             for rule, start, wanted, cause in cases:
-                found = self.image(start)
-                off, size = float(np.abs(found - wanted).max()), 1.0 + float(np.abs(start).max())
+                off, size = float(np.abs(self.image(start) - wanted).max()), 1.0 + float(np.abs(start).max())
                 expected = f"{brief(start)} to lead to {brief(wanted)}"
                 self.examiner.expect(rule, off <= _ROUNDED * size * 10.0, self.where, expected, f"{off:.3g} away", cause)
             self.examine_distance(x, p, points[k - 1], images[k - 1])

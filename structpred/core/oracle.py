@@ -127,5 +127,4 @@ def capabilities(oracle: object) -> frozenset[str]:
     >>> sorted(capabilities(object()))
     []
     """
-    names = ("argmax", *OPTIONAL)
-    return frozenset(name for name in names if callable(getattr(oracle, name, None)))
+    return frozenset(name for name in ("argmax", *OPTIONAL) if callable(getattr(oracle, name, None)))

@@ -100,8 +100,7 @@ class Certificate:
 
     def _repr_html_(self) -> str:
         """The bounds as a table, and the line, for notebooks."""
-        bounds = (self.primal, self.dual, self.gap)
-        shown = ["" if value is None else f"{value:.6g}" for value in bounds]
+        shown = ["" if value is None else f"{value:.6g}" for value in (self.primal, self.dual, self.gap)]
         return join(table(("primal", "dual", "gap"), [shown], numbers=3), tag("p", str(self)), tag("p", self.meaning()))
 
 

@@ -195,8 +195,7 @@ def _searches(folder: Path, plan: Plan, name: str, relaxed: bool) -> SearchTable
     n, rounds = (plan.relaxed_samples, plan.relaxed_rounds) if relaxed else (plan.samples, plan.rounds)
     some = _part(data, n)
     log.info("searches on %s, %s: %d samples, %d rounds", name, "relaxed" if relaxed else "whole labels", len(some), rounds)
-    task = comparisons.multilabel_task(some, QPBO() if relaxed else EnumerationMRF())
-    tasks = dict.fromkeys(METHODS, task)
+    tasks = dict.fromkeys(METHODS, comparisons.multilabel_task(some, QPBO() if relaxed else EnumerationMRF()))
     if relaxed:  # what angular search asks is a linear program; plain queries are a cut in a graph
         tasks["angular"] = comparisons.multilabel_task(some, RelaxedMRF())
     rows = comparisons.compare_searches(tasks, plan.lam, rounds=rounds, relaxed=relaxed)

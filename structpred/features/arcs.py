@@ -289,4 +289,4 @@ def bits_of(places: npt.NDArray[np.uint8], *, max_bits: int, room: float = 4.0) 
     empty = np.maximum(size - np.bitwise_count(places).sum(axis=1, dtype=np.int64), 1)
     distinct = -size * np.log(empty / size)
     wanted = np.clip(np.ceil(np.log2(np.maximum(room * distinct, 1.0))), 6, max_bits)
-    return [int(b) for b in wanted]
+    return wanted.astype(int).tolist()

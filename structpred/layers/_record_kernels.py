@@ -31,7 +31,7 @@ def add_up(scores, offsets, parts, part_ends, values):
 
 @njit(cache=True, nogil=True)
 def mean_dots(samples, point, offsets, out):
-    """out[i] = the mean of a_i . point_i over the samples a, summed one by one, so that an instance alone has the same bits."""
+    """out[i] = the mean of a_i . point_i over the samples a, summed one by one: the same for an instance alone and in a batch."""
     m = samples.shape[0]
     for i in range(offsets.shape[0] - 1):
         total = 0.0
@@ -39,14 +39,6 @@ def mean_dots(samples, point, offsets, out):
             for at in range(offsets[i], offsets[i + 1]):
                 total += samples[k, at] * point[at]
         out[i] = total / m
-
-
-@njit(cache=True, nogil=True)
-def largest(numbers, offsets, out):
-    """out[i] = the largest absolute value of instance i."""
-    for i in range(offsets.shape[0] - 1):
-        for k in range(offsets[i], offsets[i + 1]):
-            out[i] = max(out[i], abs(numbers[k]))
 
 
 @njit(cache=True, nogil=True)

@@ -157,14 +157,9 @@ class PerturbedLoss(Loss):
         """The means over the samples."""
         found = self.noise.perturb(batch, theta, given.ids, given.step)
         values, gap = mean_of(found.best.values, len(batch)), mean_of(found.best.gaps, len(batch))
-        if self.noise.multiplicative or self.noise.antithetic:
-            values -= batch.dots(theta, given.target)  # of which pairs have the mean, too
-        else:
-            means = np.empty(len(batch))
-            _record_kernels().mean_dots(found.noisy, given.target, batch.offsets, means)
-            values -= means
-        gradient = mean_point(batch, found) - given.target
-        return Terms(values, gradient, gap, flips=found.flip_rate)
+        same_mean = self.noise.multiplicative or self.noise.antithetic  # pairs have that of theta
+        values -= batch.dots(theta if same_mean else found.noisy, given.target)
+        return Terms(values, mean_point(batch, found) - given.target, gap, flips=found.flip_rate)
 
 
 class PerturbedLayer(Layer):

@@ -323,15 +323,15 @@ class Scores:
         return out
 
     def dots(self, a: Floats, b: Floats) -> Floats:
-        """a_i . b_i of each instance, (n,): the same to the last bit in any batch."""
+        """a_i . b_i of each instance, (n,), or the mean over a (samples, size): the same to the last bit in any batch."""
         found = np.empty(len(self))
-        _kernels().mean_dots(a[None], b, self.offsets, found)
+        _kernels().mean_dots(np.atleast_2d(a), b, self.offsets, found)
         return found
 
     def largest(self, numbers: Floats) -> Floats:
         """The largest absolute value of each instance, (n,); 0 for one without parts."""
         found = np.zeros(len(self))
-        _kernels().largest(numbers, self.offsets, found)
+        np.maximum.at(found, self.spread(np.arange(len(self))), np.abs(numbers))
         return found
 
     def spread(self, numbers: npt.NDArray[T]) -> npt.NDArray[T]:

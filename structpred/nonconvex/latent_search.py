@@ -120,8 +120,7 @@ class SingleChanges(LatentSolver):
         while found and not search.exhausted:
             assert search.inner is not None
             inner, others = search.inner, np.where(search.problem.inside & (search.p == 0.0), search.inner.scores, -np.inf)
-            rows = np.arange(len(others))
-            costs = inner.scores[rows, search.p.argmax(axis=1)] - others.max(axis=1)
+            costs = inner.scores[np.arange(len(others)), search.p.argmax(axis=1)] - others.max(axis=1)
             found = False
             for i in np.argsort(costs, kind="stable"):  # keep the first single change that helps
                 if search.exhausted or not np.isfinite(costs[i]):
@@ -149,8 +148,7 @@ class LatentGradientDescent(LatentSolver):
     def _run(self, search: LatentSearch, rng: np.random.Generator, start: Floats) -> Solution:
         checked_whole(self.steps, "LatentGradientDescent: steps")
         problem, rows = search.problem, np.arange(len(start))
-        inner = search.solve(start)
-        coef, done = inner.coef.copy(), 0
+        coef, done = search.solve(start).coef.copy(), 0
         while done < self.steps and not search.exhausted:
             scores = problem.space.scores(coef)
             toward = problem.best_vertex(scores)

@@ -19,8 +19,7 @@ def spread_labels(problem: SemiSupervisedProblem) -> Iterator[Floats]:
     across a gap, and labels cross between clusters last. These are the density-sensitive distances of Chapelle & Zien 2005, for
     which the limit of large q is the longest step alone. Memory and time O(n^2): for problems with a kernel matrix of that size.
     """
-    everything = np.arange(problem.n)
-    gram = problem.gram_of(everything)
+    gram = problem.gram_of(np.arange(problem.n))
     squares = np.maximum(problem.diagonal[:, None] + problem.diagonal - 2.0 * gram, 0.0)
     squares /= max(float(squares.max()), 1e-300)
     for q in _POWERS:

@@ -186,8 +186,7 @@ class ConvexOracle(Oracle):
             program.closed.value = forbidden.astype(np.float64)
         if self._solve(program, shape, {} if program.problem.is_lp() else self._accuracy) == "infeasible":
             return None
-        mu = np.asarray(program.mu.value, dtype=np.float64)
-        return np.where(forbidden, 0.0, mu)
+        return np.where(forbidden, 0.0, np.asarray(program.mu.value, dtype=np.float64))
 
     def _find(self, program: _Program, shape: Shape, accuracy: dict[str, float]) -> None:
         """Solve; InfeasibleError where the set is empty."""

@@ -274,8 +274,7 @@ class RelaxedMRF(PairwiseOracle):
     def argmax_relaxed_constrained(self, scores: Scores, shape: Shape, A: ArrayLike, b: ArrayLike) -> Floats | None:
         """The best point of the local polytope with A mu <= b, to the solver's accuracy; None if there is none."""
         given, allowed = allowed_parts(scores, shape)
-        graph = graph_of(shape)
-        rows = checked_rows(A, b, graph.n_parts)
+        rows = checked_rows(A, b, self.n_parts(shape))
         found = None if rows is None else self._optimum(given, allowed, *rows, shape)
         return None if found is None else found.mu
 

@@ -75,8 +75,7 @@ class ActivePools:
         slots, lengths = slots[short], lengths[short]
         full = self._sizes[slots] >= self._caps[slots]
         caps = np.where(full, np.maximum(2 * self._caps[slots], _FIRST), self._caps[slots])
-        widths = np.maximum(self._widths[slots], lengths)
-        self._copy(self, slots, slots, caps, widths)
+        self._copy(self, slots, slots, caps, np.maximum(self._widths[slots], lengths))
 
     def only(self, slots: Integers) -> "ActivePools":
         """Pools of their own with a copy of these slots, numbered anew."""

@@ -89,8 +89,7 @@ class ActiveSets:
         if self._pools.n_bytes > self.max_bytes:
             # keep what was used last, up to half of the bytes; in pools of its own, so that earlier results keep theirs
             names, used = list(self._slots), np.array(list(self._slots.values()), dtype=np.int64)
-            n_bytes = self._pools.bytes_of(used)
-            kept = np.cumsum(n_bytes[::-1])[::-1] <= self.max_bytes // 2
+            kept = np.cumsum(self._pools.bytes_of(used)[::-1])[::-1] <= self.max_bytes // 2
             self._pools = self._pools.only(used[kept])
             names = [name for name, keep in zip(names, kept.tolist(), strict=True) if keep]
             self._slots = {name: slot for slot, name in enumerate(names)}

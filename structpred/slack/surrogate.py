@@ -46,11 +46,7 @@ class LabelCache:
         if not self.size:
             return
         kept = self._kept.setdefault(task, {}).setdefault(i, [])
-        same = [k for k, other in enumerate(kept) if _key(other) == _key(label)]
-        for k in reversed(same):
-            del kept[k]
-        kept.insert(0, label)
-        del kept[self.size :]
+        kept[:] = [label, *(other for other in kept if _key(other) != _key(label))][: self.size]
 
     def keep_sweep(self, task: TaskLike, w: Vector, found: Any) -> None:
         """Keep what a sweep found at these weights, and nothing older."""

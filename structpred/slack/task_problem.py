@@ -305,8 +305,7 @@ class TaskProblem(SlackProblem):
             k = int(products.argmax())
             found = self._candidate(listing.labels(k))
             return found._replace(bound=max(found.phi, float(products[k])))
-        offsets = np.array([self.h0, self.c])
-        labels = self._ask("argmax_product", self.theta, self.ell, offsets, self.shape)
+        labels = self._ask("argmax_product", self.theta, self.ell, np.array([self.h0, self.c]), self.shape)
         found = self._candidate(checked_labels(labels, self.oracle))
         return self._confirmed("argmax_product", found)._replace(bound=found.phi)
 

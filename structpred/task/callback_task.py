@@ -149,8 +149,7 @@ class CallbackTask:
         loss, truth, other = self.loss(i, output), self.features(i, self.outputs[i]), self.features(i, output)
         values = np.concatenate((truth.values, -other.values))
         difference = coalesced(np.concatenate((truth.indices, other.indices)), values)
-        product = scaled_dot(w, difference, scale)
-        violation = loss_weight * loss - product
+        violation = loss_weight * loss - scaled_dot(w, difference, scale)
         # rounding grows with the sizes of the terms, not with that of their sum
         factor = scale.of(difference.indices) if isinstance(scale, GroupScales) else scale
         size = loss_weight * loss + float(np.abs(factor * w[difference.indices]) @ np.abs(difference.values))

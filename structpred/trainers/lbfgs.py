@@ -39,7 +39,8 @@ class Tangent(NamedTuple):
         """Of f at w. strength: c; 0 where no bound is known."""
         if strength == 0.0:
             return Tangent(np.empty(0), np.array(0.0))
-        slope = gradient - strength * w
+        slope = -strength * w
+        slope += gradient
         return Tangent(slope, np.array(value - 0.5 * strength * dot(w, w) - dot(slope, w)))
 
     def bound(self, strength: float) -> float:
@@ -47,20 +48,16 @@ class Tangent(NamedTuple):
         return float(self.height) - dot(self.slope, self.slope) / (2.0 * strength)
 
     def mixed(self, w: Floats, value: float, gradient: Floats, strength: float) -> "Tangent":
-        """The mean of this and of the tangent at w with the largest bound, a concave parabola in the share of the new one.
-
-        It takes the place of this.
-        """
+        """The mean of this and of the tangent at w with the largest bound, a concave parabola in the share of the new one."""
         if not len(self.slope):
             return self
-        from structpred.core import _product_kernels
-
-        square, rest, along, length = _product_kernels.tangent_products(self.slope, w, gradient, strength)
-        height = value - 0.5 * strength * square - rest
-        rise, bend = height - float(self.height) - along / strength, length / strength
+        slope, height = Tangent.at(w, value, gradient, strength)
+        slope -= self.slope  # from here on the way to the new one
+        rise, bend = float(height - self.height) - dot(self.slope, slope) / strength, dot(slope, slope) / strength
         share = 0.0 if rise <= 0.0 else 1.0 if rise >= bend else rise / bend
-        _product_kernels.move_tangent(self.slope, w, gradient, strength, share)
-        return Tangent(self.slope, np.array((1.0 - share) * self.height + share * height))
+        slope *= share
+        slope += self.slope
+        return Tangent(slope, np.array((1.0 - share) * self.height + share * height))
 
 
 Count = Annotated[Integers, COUNT]
@@ -289,8 +286,7 @@ class LBFGS(Trainer):
             state.rho[k] = 1.0 / curvature
             state.following[...] = (k + 1) % self.memory
             state.pairs[...] = min(int(state.pairs) + 1, self.memory)
-        strength = self._strength(problem)
-        tangent = state.tangent.mixed(w, value, gradient, strength)
+        tangent = state.tangent.mixed(w, value, gradient, self._strength(problem))
         return state._replace(w=w, gradient=gradient, value=np.array(value), tangent=tangent)
 
     def weights(self, problem: Problem, state: LBFGSState) -> Vector:

@@ -220,13 +220,9 @@ class Run:
         check_finite(weights, self.trainer, self.problem.lam, self.passes)
         return weights
 
-    def _part(self) -> float:
-        """How much of the present pass is done."""
-        return self.position / max(len(self.order), 1)
-
     def _tick(self) -> None:
         now = time.perf_counter()
-        self.display.update(self.passes, self._part(), self.history)
+        self.display.update(self.passes, self.position / max(len(self.order), 1), self.history)
         if now - self.saved >= self.settings.checkpoint_seconds or self.trainer.kept_elsewhere(self.state):
             self._save()
 
@@ -323,8 +319,7 @@ class Run:
         settings = {**vars(trainer), "trainer": type(trainer).__name__, "seed": self.settings.seed, "lam": self.problem.lam}
         losses = {**vars(surrogate), "surrogate": type(surrogate).__name__}
         named = sorted(settings.items()), sorted(losses.items(), key=str), self.problem.regulariser.fingerprint(), __version__
-        text = repr((*named, self.problem.task.fingerprint()))
-        return hashlib.sha256(text.encode()).hexdigest()
+        return hashlib.sha256(repr((*named, self.problem.task.fingerprint())).encode()).hexdigest()
 
     def _snapshot(self) -> Progress:
         self.seconds, self.cpu_seconds = time.perf_counter() - self.clock, time.process_time() - self.cpu_clock

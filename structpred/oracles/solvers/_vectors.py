@@ -83,8 +83,7 @@ class VectorOracle(Oracle):
         return self._argmax_bound(scores, shape)[0]
 
     def _argmax_bound(self, scores: Scores, shape: Shape) -> tuple[Labels, float]:
-        given = checked_scores(scores, self.n_parts(shape), shape)
-        x, bound = self.solved(given)
+        x, bound = self.solved(checked_scores(scores, self.n_parts(shape), shape))
         labels = np.rint(x).astype(np.int64) if self.whole else labels_of(x)
         if self.whole and (away := np.abs(x - labels)).max() > _WHOLE:
             raise OracleError(

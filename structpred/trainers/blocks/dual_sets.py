@@ -212,8 +212,7 @@ class Hulls:
 
     def pairing(self, slopes: Floats, point: Floats) -> float:
         """As of `Boxes`."""
-        products = slopes * (self.counts(point) - self.truth)
-        return dot(self.p, np.add.reduceat(products, self.places[:-1]))
+        return dot(self.p, np.add.reduceat(slopes * (self.counts(point) - self.truth), self.places[:-1]))
 
     def square(self, change: Floats) -> float:
         """As of `Boxes`."""

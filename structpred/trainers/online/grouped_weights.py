@@ -224,8 +224,7 @@ class FunctionNorms(Regulariser):
 
     def group_prox(self, norms: Floats, step: float) -> Floats:
         """That of the norms."""
-        own = getattr(self.inner, "group_prox", self.inner.prox)
-        return cast(Floats, own(norms, step))
+        return cast(Floats, getattr(self.inner, "group_prox", self.inner.prox)(norms, step))
 
     def prox(self, w: Vector, step: float) -> Vector:
         """Each function shrinks as its norm does."""
