@@ -122,15 +122,13 @@ def _solver_orders() -> list[Finding]:
     if any(installed_version(name) is None for name in SOLVERS):
         advice = "python -m pip install 'structpred[solvers]'"
         return [Finding("solvers together", "missing", "needs both cvxpy and ortools", advice, required=False)]
-    return [_solver_order(order) for order in (SOLVERS, SOLVERS[::-1])]
-
-
-def _solver_order(order: Sequence[str]) -> Finding:
-    solver = "CLARABEL" if installed_version("highspy") is None else "HIGHS"
-    name, problem = ", then ".join(order), _run("\n".join(_SOLVE[one].replace("{solver}", solver) for one in order))
-    if problem:
-        return Finding(name, "broken", problem, "python -m pip install 'structpred[solvers]' in a fresh environment")
-    return Finding(name, "ok", "both solve a small linear program in one process")
+    solver, found = "CLARABEL" if installed_version("highspy") is None else "HIGHS", []
+    for order in (SOLVERS, SOLVERS[::-1]):
+        name, problem = ", then ".join(order), _run("\n".join(_SOLVE[one].replace("{solver}", solver) for one in order))
+        fine = Finding(name, "ok", "both solve a small linear program in one process")
+        broken = Finding(name, "broken", problem, "python -m pip install 'structpred[solvers]' in a fresh environment")
+        found.append(broken if problem else fine)
+    return found
 
 
 def _kernel_cache() -> Finding:

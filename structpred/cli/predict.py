@@ -13,7 +13,7 @@ from structpred.cli.session import interrupted
 from structpred.errors import ParameterError
 
 if TYPE_CHECKING:
-    from structpred.distributed import Shards
+    pass
 
 
 log = logging.getLogger("structpred.cli")
@@ -65,9 +65,16 @@ def predict(ctx: click.Context, /, model: str, data: str, **values: Any) -> None
         check_output(asked.output, "-o", inputs=(model, data))
     estimator, kind = model_command.open_model(ctx, model, values)
     if shards is not None:
+        from structpred.distributed import predict as predict_shards
+
         # the file of a model does not hold an oracle of the user's own, which workers get with the model
         fitted = asked.model if getattr(estimator, "oracle", None) is None else estimator
-        _predict_shards(fitted, kind.shards(estimator, asked, shards), asked)
+        pieces = kind.shards(estimator, asked, shards)
+        try:
+            parts = predict_shards(fitted, pieces, asked.output, asked.own["scheduler"])
+        except KeyboardInterrupt:
+            raise interrupted("the parts that are complete stay; the same command does the rest") from None
+        log.info("wrote %d parts, from %s to %s", len(parts), parts[0], parts[-1])
         return
     if asked.marginals and not getattr(estimator, "probabilistic_", True):
         kbest = "kbest" not in kind.refuses.get("predict", ())
@@ -89,16 +96,6 @@ def _check_shards(ctx: click.Context, asked: Asked) -> None:
         raise click.UsageError("--shards needs --output with the number of the shard, such as 'out/{shard:03}.txt'")
     if "-" in (asked.model, asked.data):
         raise click.UsageError("--shards: MODEL and DATA must be files, not -")
-
-
-def _predict_shards(model: Any, shards: "Shards", asked: Asked) -> None:
-    from structpred.distributed import predict
-
-    try:
-        parts = predict(model, shards, asked.output, asked.own["scheduler"])
-    except KeyboardInterrupt:
-        raise interrupted("the parts that are complete stay; the same command does the rest") from None
-    log.info("wrote %d parts, from %s to %s", len(parts), parts[0], parts[-1])
 
 
 @click.command(cls=model_command.ModelCommand, short_help="Score a model on labelled data.")

@@ -237,7 +237,7 @@ def _with_settings(name: str, pairs: Sequence[str]) -> "Trainer":
     """A trainer of ours with settings, each NAME=VALUE; ParameterError for what it does not have."""
     import inspect
 
-    from structpred.models.settings import make_trainer
+    from structpred.models.settings import trainer_kind
 
     settings = {}
     for pair in pairs:
@@ -248,13 +248,14 @@ def _with_settings(name: str, pairs: Sequence[str]) -> "Trainer":
             settings[setting] = ast.literal_eval(text)
         except (ValueError, SyntaxError):
             settings[setting] = text
-    known = inspect.signature(type(make_trainer(name, {}))).parameters
+    kind = trainer_kind(name)
+    known = inspect.signature(kind).parameters
     for key, value in settings.items():
         if key not in known:
             raise ParameterError(f"--trainer: {name} has no setting {key!r}; it has {', '.join(known) or 'none'}")
         if isinstance(known[key].default, bool) and not isinstance(value, bool):
             raise ParameterError(f"--trainer: {name}: {key} must be True or False, got {value!r}")
-    return make_trainer(name, settings)
+    return kind(**settings)
 
 
 def loss_of(name: str) -> "str | Cost":

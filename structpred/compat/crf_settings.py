@@ -13,7 +13,7 @@ from structpred.core.types import Integers
 from structpred.core.weights import padded
 from structpred.data.sequences import PackedSequences
 from structpred.errors import ParameterError
-from structpred.models.settings import make_trainer
+from structpred.models.settings import trainer_kind
 
 log = logging.getLogger("structpred.compat")
 
@@ -106,19 +106,20 @@ class CRFSettings:
                 "max_trials": int(self.value("max_linesearch")),
             }
             stop = Stop(float(self.value("epsilon")), float(self.value("delta")), int(self.value("period")), len(data), c2)
-            return {**shared, "trainer": make_trainer("owlqn", settings), "check_every": 1, "callbacks": stop}
+            return {**shared, "trainer": trainer_kind("owlqn")(**settings), "check_every": 1, "callbacks": stop}
         return {**shared, "C": 1.0, "trainer": self._online(), "check_every": shared["max_iter"]}
 
     def _online(self) -> Any:
         if self.algorithm == "ap":
             return "perceptron"
         if self.algorithm == "arow":
-            return make_trainer("arow", {name: float(self.value(name)) for name in ("variance", "gamma")})
+            return trainer_kind("arow")(**{name: float(self.value(name)) for name in ("variance", "gamma")})
         kind = self.given.get("pa_type", 1)
         if kind not in (0, 1, 2):
             raise ParameterError(f"pa_type: expected 0, 1 or 2, got {kind!r}")
-        flags = {"sqrt_loss": bool(self.given.get("error_sensitive", True)), "averaged": bool(self.given.get("averaging", True))}
-        return make_trainer("pa", {"c": float(self.value("c")), "kind": int(kind), **flags})
+        flags: dict[str, Any] = {"c": float(self.value("c")), "kind": int(kind)}
+        flags |= {"sqrt_loss": bool(self.given.get("error_sensitive", True)), "averaged": bool(self.given.get("averaging", True))}
+        return trainer_kind("pa")(**flags)
 
     def free(self, data: PackedSequences, codes: Integers, n_labels: int, zeros: set[tuple[int, int]]) -> Integers:
         """The numbers of the weights that CRFsuite would have: pairs that occur (or all), often enough; no start and stop."""

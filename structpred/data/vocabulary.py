@@ -149,11 +149,6 @@ def _joined(names: Iterable[str]) -> npt.NDArray[np.uint8]:
     return np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8)
 
 
-def _add(index: FeatureIndex, name: str) -> int:
-    code = index[name] = len(index)
-    return code
-
-
 class FeatureDictionary:
     """Feature string -> id, in order of appearance; a feature that was not seen at fit is left out at transform.
 
@@ -216,7 +211,7 @@ class FeatureDictionary:
 
     def fit_transform(self, sequences: Iterable[Iterable[Any]]) -> PackedSequences:
         """`fit` and `transform` in one pass over the sequences."""
-        index = FeatureIndex(_add)
+        index = FeatureIndex(lambda index, name: index.setdefault(name, len(index)))
         blocks = list(_at_least_one(read_blocks(sequences, index)))
         counts = np.zeros(len(index), np.int64)
         for block in blocks:
@@ -261,7 +256,7 @@ class FeatureDictionary:
 
 
 def _counted(sequences: Iterable[Iterable[Any]]) -> tuple[FeatureIndex, npt.NDArray[np.int64]]:
-    index, counts = FeatureIndex(_add), np.zeros(0, np.int64)
+    index, counts = FeatureIndex(lambda index, name: index.setdefault(name, len(index))), np.zeros(0, np.int64)
     for block in _at_least_one(read_blocks(sequences, index)):
         more = _counts(block, len(index))
         more[: len(counts)] += counts

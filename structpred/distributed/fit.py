@@ -21,7 +21,7 @@ from structpred.distributed.sharded import Gathered, RoundTrainer, ShardedTask, 
 from structpred.distributed.shards import Shards, about_shard
 from structpred.distributed.store import Store, run_folder
 from structpred.errors import DataError, ParameterError
-from structpred.models.base import StructuredEstimator, checked_C, seed_of
+from structpred.models.base import StructuredEstimator, seed_of
 from structpred.models.nothing_learnt import warned
 from structpred.models.own_components import marked
 from structpred.models.partial import NEEDS_ALL, sums_suffice
@@ -30,7 +30,7 @@ from structpred.models.sharding import Columns, Sharding, sharding_of
 from structpred.objectives.log_loss import LogLoss, MarginalLogLoss
 from structpred.objectives.regularisers.l2 import L2
 from structpred.runtime.interrupts import Abandoned
-from structpred.runtime.settings import checked_whole
+from structpred.runtime.settings import checked_positive, checked_whole
 from structpred.task.steps import TaskLike
 from structpred.trainers.cocoa import CoCoA
 from structpred.trainers.loop import RunSettings, train
@@ -292,7 +292,7 @@ class _Run(NamedTuple):
                 break
         whole = tasks.whole_columns(rounds.store, facts[0].columns)
         n_total = float(ShardedTask(rounds, facts, whole).sample_weight[0])
-        objective = objective._replace(lam=1.0 / (checked_C(model.C) * n_total), n_total=n_total)
+        objective = objective._replace(lam=1.0 / (checked_positive(model.C, "C") * n_total), n_total=n_total)
         rounds.tell(spec._replace(plan=plan, objective=objective))
         rounds.whole = whole
         return plan, how, whole, facts, objective

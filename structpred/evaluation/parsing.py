@@ -296,7 +296,8 @@ class _Comparison:
         total = counts.sum(axis=0)
         scored = self._attachment(self.scored)
         some = max(int(total[5]), 1)
-        distance = self._by_distance()
+        distance, tags = self._by_distance(), np.array(self.upos, dtype=object)
+        per_upos = {tag: self._attachment((tags == tag) & self.scored) for tag in sorted(set(tags[self.scored].tolist()))}
         return ParsingScores(
             rules=self.rules.name, uas=scored.uas, las=scored.las, label_accuracy=scored.label_accuracy,
             with_punctuation=self._attachment(np.ones_like(self.scored)), without_punctuation=self._attachment(~self.marks),
@@ -305,7 +306,7 @@ class _Comparison:
             n_sentences=len(counts), n_words=len(self.scored), n_scored=int(total[0]), n_punctuation=int(self.marks.sum()),
             non_projective=self._non_projective(), per_relation=self._per_relation(), by_distance=distance,
             by_length={name: _within(distance, low, high) for name, low, high in _LENGTHS},
-            per_upos=self._per_upos(), counts=counts,
+            per_upos=per_upos, counts=counts,
         )  # fmt: skip
 
     def _counts(self) -> Integers:
@@ -343,10 +344,6 @@ class _Comparison:
         gold, predicted = (np.where(side.heads > 0, np.abs(side.heads - position), 0) for side in (self.gold, self.predicted))
         counts = tallied(itertools.count(), gold[self.scored], predicted[self.scored], gold[self.scored & self.heads])
         return {k: ArcCounts(g, p, c, c) for k, g, p, c in counts}
-
-    def _per_upos(self) -> dict[str, Attachment]:
-        tags = np.array(self.upos, dtype=object)
-        return {tag: self._attachment((tags == tag) & self.scored) for tag in sorted(set(tags[self.scored].tolist()))}
 
 
 def _within(distance: dict[int, ArcCounts], low: int, high: int | None) -> ArcCounts:

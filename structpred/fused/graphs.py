@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from structpred.core.oracle import Oracle, Shape
-from structpred.core.types import Floats, Integers
+from structpred.core.types import Integers
 from structpred.errors import DataError
 from structpred.features.graphs import GraphFeatures
 from structpred.oracles.fields._label_forest import forest_of
@@ -36,39 +36,34 @@ class GraphSteps(PartSteps):
     """Those of blocks, also many updates in a compiled call."""
 
     features: GraphFeatures
+    most = UPDATE_WORK
 
     @cached_property
-    def _many(self) -> "GraphUpdates | None":
-        costs = self.costs.kept() if self.features.n_states > 1 and not self.inference.bounded else None
-        search = None if costs is None else _search(self.inference.shapes, self.oracle)
-        return None if costs is None or search is None else GraphUpdates(self, self.features, search, *costs)
+    def memory(self) -> tuple[Any, ...] | None:
+        """What the kernels read and write: graphs, fixed scores, aim, search and room; None where there are no such updates."""
+        features, inference = self.features, self.inference
+        costs = self.costs.kept() if features.n_states > 1 and not inference.bounded else None
+        if costs is None:
+            return None
+        n = int(np.diff(self.ends).max())  # parts of one output, of which there is one a node
+        states = np.empty(n, np.int64), np.empty((n, features.n_states)), np.empty((n, features.n_states), np.int32)
+        room = (np.empty(int(inference.sizes.max())), *states, np.empty(n, np.int64), np.empty(2 * n, np.int64), np.empty(2 * n))
+        graphs, aim = (features.dim, *features.kernel_arguments), (ends_of(inference.sizes), *costs, self.truth, self.ends)
+        return graphs, features.fixed.flat(len(features)), aim, _search(inference.shapes, self.oracle), room
 
     def compiled_updates(self) -> CompiledUpdates | None:
         """None where the oracle gives bounds, the costs of all parts are too many to be kept, or nodes have one state."""
-        return None if self._many is None else self._many.update_many
-
-
-class GraphUpdates:
-    """Working memory of the updates, and what they need of all graphs."""
-
-    def __init__(self, steps: PartSteps, features: GraphFeatures, search: Search, constants: Floats, costs: Floats) -> None:
-        self.graphs = (features.dim, *features.kernel_arguments)
-        self.fixed = features.fixed.flat(len(features))
-        self.aim = (ends_of(steps.inference.sizes), constants, costs, steps.truth, steps.ends)
-        n = int(np.diff(steps.ends).max())  # parts of one output, of which there is one a node
-        states = np.empty(n, np.int64), np.empty((n, features.n_states)), np.empty((n, features.n_states), np.int32)
-        found = np.empty(n, np.int64), np.empty(2 * n, np.int64), np.empty(2 * n)
-        self.search, self.room = search, (np.empty(int(steps.inference.sizes.max())), *states, *found)
-        self.most = UPDATE_WORK
+        return None if self.memory is None else self.update_many
 
     def update_many(self, items: Integers, update: UpdateRule, loss_weight: float) -> tuple[int, bool]:
         """Steps of many graphs with the update of an online trainer (`CompiledUpdates` of the core)."""
         from structpred.fused._graph_update_kernels import graph_updates
 
+        assert self.memory is not None
+        graphs, fixed, aim, search, room = self.memory
         return graph_updates(
-            items, self.graphs, self.fixed, self.aim, loss_weight, self.search, self.room, self.most,
-            update.fixed, update.limits, update.state,
-        )  # fmt: skip
+            items, graphs, fixed, aim, loss_weight, search, room, self.most, update.fixed, update.limits, update.state
+        )
 
 
 def _plan_of(oracle: Oracle) -> tuple[int, Callable[[Shape], tuple[Integers, Integers]]]:

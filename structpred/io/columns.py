@@ -139,15 +139,12 @@ class ColumnCorpus(Ragged):
         coded = [_code_checked(list(column), j) for j, column in enumerate(zip(*rows, strict=True))]
         lines = np.zeros(len(rows), np.int64)
         codes = np.stack([codes for _, codes in coded], axis=1)
-        documents = None if groups is None else _first_of_groups(groups, len(offsets) - 1)
+        documents, n = None, len(offsets) - 1
+        if groups is not None:
+            if len(names := list(groups)) != n:
+                raise DataError(f"groups: expected one for each of the {n} sentences, got {len(names)}")
+            documents = np.array([i for i in range(n) if not i or names[i] != names[i - 1]], np.int64)
         return cls([vocabulary for vocabulary, _ in coded], codes, np.array(offsets, np.int64), lines, name, documents=documents)
-
-
-def _first_of_groups(groups: Sequence[Any], n: int) -> npt.NDArray[np.int64]:
-    names = list(groups)
-    if len(names) != n:
-        raise DataError(f"groups: expected one for each of the {n} sentences, got {len(names)}")
-    return np.array([i for i in range(n) if not i or names[i] != names[i - 1]], np.int64)
 
 
 def format_columns(corpus: ColumnCorpus, predictions: Sequence[Sequence[str]]) -> str:

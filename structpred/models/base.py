@@ -38,6 +38,7 @@ from structpred.models.sklearn_bridge import Estimator, NotFittedError
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import SET_LOSSES, SetHinge
 from structpred.objectives.regularisers.signed import signed
+from structpred.runtime.settings import checked_positive
 from structpred.storage import schema as storage
 from structpred.storage.bundles import Bundle
 from structpred.task.partial_task import is_partial
@@ -229,7 +230,7 @@ class StructuredEstimator(Estimator, ABC):
 
         names: what the weights of the task are called; None: those of its groups.
         """
-        lam = 1.0 / (checked_C(self.C) * (n_total := float(task.sample_weight.sum())))
+        lam = 1.0 / (checked_positive(self.C, "C") * (n_total := float(task.sample_weight.sum())))
         self._default = self._default_for(task)
         trainer, surrogate = for_task(task, *self._trainer_and_surrogate())
         settings = self._run_settings(dev)
@@ -342,13 +343,6 @@ def structured_tags(tags: Any) -> Any:
     tags.target_tags.required = True
     tags.no_validation = True
     return tags
-
-
-def checked_C(C: Any, name: str = "C") -> float:
-    """C as a float; ParameterError, naming the setting, unless it is a positive number."""
-    if isinstance(C, bool) or not isinstance(C, int | float | np.number) or not (np.isfinite(C) and C > 0):
-        raise ParameterError(f"{name} must be a positive number, got {C!r}")
-    return float(C)
 
 
 def as_callbacks(callbacks: Callback | Sequence[Callback] | None) -> tuple[Callback, ...]:

@@ -57,7 +57,7 @@ def constrained(inference: Inference, constraints: Constraints, place: Place, em
     """
     if constraints is None:
         return inference
-    if has_points(own := inference.oracle) or own.tolerance or not (own.exact or inference.bounded):
+    if has_points(own := inference.oracle) or own.tolerance or not own.exact:
         raise ParameterError(f"constraints need sets of parts that are found exactly; those of {type(own).__name__} are not")
     bound: list[tuple[Any, ...]] = [()] * len(inference)
     if not isinstance(constraints, Sequence):

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -129,7 +129,7 @@ class Explanation:
 
     output: what is explained, in the form that `predict` gives it. against: the alternative of a contrast, or None. score: of the
     output, less that of `against` if there is one; it is the sum of the contributions. Hard constraints add nothing to it.
-    n_positions: how many there are. unit: what a position is.
+    unit: what a position is.
 
     >>> from structpred.models import ChainLabeler
     >>> model = ChainLabeler(max_iter=20).fit([[{"w": "a"}, {"w": "b"}]] * 3, [["X", "Y"]] * 3)
@@ -142,14 +142,13 @@ class Explanation:
     against: Any | None
     score: float
     contributions: list[Contribution]
-    n_positions: int
     unit: str = "position"
 
     @classmethod
-    def of(cls, output: Any, against: Any, contributions: Iterable[Contribution], n_positions: int, unit: str) -> "Explanation":
+    def of(cls, output: Any, against: Any, contributions: Iterable[Contribution], unit: str) -> "Explanation":
         """With the sum of the contributions as the score."""
         found = list(contributions)
-        return cls(output, against, math.fsum(c.score for c in found), found, n_positions, unit)
+        return cls(output, against, math.fsum(c.score for c in found), found, unit)
 
     @property
     def labels(self) -> Any:
@@ -264,22 +263,15 @@ def _shown(output: Any) -> str:
     return " ".join(map(str, output))
 
 
-class PartFeature(NamedTuple):
-    """A feature of a part of one output: value * weight is what it adds to the score."""
-
-    part: int
-    place: int
-    value: float
-    weight: float
-
-
-def part_features(inference: Inference, w: Vector, labels: Labels) -> Iterator[PartFeature]:
-    """The features of the parts of an output of the first instance; a part that counts twice has twice the value."""
+def part_features(inference: Inference, w: Vector, labels: Labels) -> Iterator[tuple[int, int, float, float]]:
+    """(part, place, value, weight) of each feature of an output's parts, of the first instance: value * weight is what it adds to
+    the score. A part that counts twice has twice the value.
+    """
     parts, counts = np.unique(inference.oracle.parts(labels, inference.shapes[0]), return_counts=True)
     for part, count in zip(parts.tolist(), counts.tolist(), strict=True):
         vector = inference.features.adjoint(0, np.array([part], dtype=np.int64), np.array([float(count)]))
         for place, value in zip(vector.indices.tolist(), vector.values.tolist(), strict=True):
-            yield PartFeature(part, place, value, float(w[place]))
+            yield part, place, value, float(w[place])
 
 
 def explain_parts(inference: Inference, w: Vector, tables: Sequence[NameTable], labels: Any, against: Any) -> Explanation:
@@ -291,14 +283,13 @@ def explain_parts(inference: Inference, w: Vector, tables: Sequence[NameTable], 
         other = _runner_up(inference, w, chosen) if runner_up else _given(inference, against, "against")
     sides = [
         [
-            Contribution("part", f.part, f"part {f.part}", name_of(f.place, tables)[0], f.value, f.weight)
-            for f in part_features(inference, w, side)
+            Contribution("part", part, f"part {part}", name_of(place, tables)[0], value, weight)
+            for part, place, value, weight in part_features(inference, w, side)
         ]
         for side in (chosen, other)
         if side is not None
     ]
-    n = inference.features.n_parts(0)
-    return Explanation.of(chosen.tolist(), None if other is None else other.tolist(), contrast(*sides), n, "part")
+    return Explanation.of(chosen.tolist(), None if other is None else other.tolist(), contrast(*sides), "part")
 
 
 def _given(inference: Inference, labels: Any, name: str) -> Labels:

@@ -8,13 +8,13 @@ import numpy as np
 
 from structpred.core.types import Floats, Integers
 from structpred.errors import DataError, ParameterError
-from structpred.models.base import checked_C, seed_of
+from structpred.models.base import seed_of
 from structpred.models.kernel_machine import Columns, KernelMachine, machine_header
 from structpred.nonconvex.latent import FeatureSpace, GramSpace, LatentProblem, Space
 from structpred.nonconvex.latent_search import LatentSolver
 from structpred.nonconvex.problem import checked_gram
 from structpred.nonconvex.search import resolve_solver
-from structpred.runtime.settings import checked_whole
+from structpred.runtime.settings import checked_positive, checked_whole
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Array, Number, Plain, Whole, array_of
 
@@ -95,7 +95,7 @@ class LatentSVM(KernelMachine):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Find states and classifier. y: (n,) groups."""
-        C, solver = checked_C(self.C), resolve_solver(self.solver, LatentSolver)
+        C, solver = checked_positive(self.C, "C"), resolve_solver(self.solver, LatentSolver)
         rows, given = self._read(X, y)
         groups, codes = np.unique(given, return_inverse=True)
         if len(groups) < 2:

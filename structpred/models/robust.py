@@ -7,10 +7,11 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.errors import DataError
-from structpred.models.base import checked_C, seed_of
+from structpred.models.base import seed_of
 from structpred.models.kernel_machine import KernelMachine, machine_header
 from structpred.nonconvex.branch_and_bound import EXACT
 from structpred.nonconvex.search import Search, Solver, resolve_solver
+from structpred.runtime.settings import checked_positive
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Array, Number, Plain, array_of, maybe
 
@@ -82,8 +83,8 @@ class RobustSVM(KernelMachine):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Find the points to discard and the classifier. y: (n,) two classes."""
-        C, solver, cap = checked_C(self.C), resolve_solver(self.solver), self.cap
-        cap = np.inf if isinstance(cap, float) and cap == np.inf else checked_C(cap, "cap")
+        C, solver, cap = checked_positive(self.C, "C"), resolve_solver(self.solver), self.cap
+        cap = np.inf if isinstance(cap, float) and cap == np.inf else checked_positive(cap, "cap")
         rows, given = self._read(X, y)
         classes, codes = np.unique(given, return_inverse=True)
         if len(classes) != 2:

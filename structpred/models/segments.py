@@ -17,13 +17,13 @@ from structpred.features.parts import PartFeatures
 from structpred.features.segments import SegmentFeatures, WrongTokens
 from structpred.models.base import StructuredEstimator, checked_sample_weight
 from structpred.models.bundles import CLASSES, COMMON, restore_weights, restored
-from structpred.models.chain.decoding import checked_k
 from structpred.models.chain.inputs import INPUT, INPUTS, Input, RowInput, around_empty, as_sequences, choose_input, holds
 from structpred.models.chain.targets import LabelEncoder, as_label_lists, each_written, phrase_f1
 from structpred.models.constrained import Constraints, constrained
 from structpred.models.settings import about_dev, dev_parts, resolve_loss
 from structpred.oracles.semimarkov import SemiMarkovOracle
 from structpred.runtime.ranges import ends_of
+from structpred.runtime.settings import checked_whole
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import AnyOf, Field, OneOf, Record, Text, Whole
 from structpred.task.inference import Inference
@@ -153,7 +153,7 @@ class SegmentLabeler(StructuredEstimator):
         made.coding_ = own_scheme(lists)
         found = [sorted(phrases(row)) for _, row in each_written(lists, ("iobes", made.coding_))]
         longest = max((b - a for own in found for a, b, _ in own), default=1)
-        made.max_length_ = longest if self.max_length is None else checked_k(self.max_length, "max_length")
+        made.max_length_ = longest if self.max_length is None else checked_whole(self.max_length, "max_length")
         for i, own in enumerate(found):
             if longer := [a for a, b, _ in own if b - a > made.max_length_]:
                 raise DataError(f"sample {i}, position {longer[0]}: the phrase is longer than max_length={self.max_length}")

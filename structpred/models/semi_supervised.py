@@ -11,12 +11,12 @@ import numpy.typing as npt
 from structpred.core.result import History
 from structpred.core.types import Flags, Floats, Integers
 from structpred.errors import DataError, ParameterError, StructpredWarning
-from structpred.models.base import checked_C, seed_of
+from structpred.models.base import seed_of
 from structpred.models.bundles import CLASS
 from structpred.models.kernel_machine import LEVELS, KernelMachine, machine_header
 from structpred.nonconvex.problem import SemiSupervisedProblem
 from structpred.nonconvex.search import Search, Solution, Solver, resolve_solver
-from structpred.runtime.settings import is_number
+from structpred.runtime.settings import checked_positive, is_number
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Field, ListOf, Number, Plain
 
@@ -181,7 +181,7 @@ class SemiSupervisedSVM(KernelMachine):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Find labels and classifier. y: (n,) classes; -1 or None is an unlabelled point."""
-        C, C2, solver = checked_C(self.C), checked_C(self.C2, "C2"), resolve_solver(self.solver)
+        C, C2, solver = checked_positive(self.C, "C"), checked_positive(self.C2, "C2"), resolve_solver(self.solver)
         rows, y, labelled = self._read_labels(X, y)
         classes, codes = np.unique(y[labelled], return_inverse=True)
         if len(classes) < 2:

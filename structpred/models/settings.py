@@ -1,6 +1,6 @@
 """What users give: names in place of trainers, losses and regularisers, and held-out data."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from inspect import signature
@@ -68,19 +68,15 @@ def resolve_surrogate(surrogate: str | Surrogate) -> Surrogate:
 def resolve_trainer(trainer: str | Trainer) -> tuple[Trainer, Surrogate]:
     """The trainer and its default surrogate, for a name or an instance. Raises ParameterError for anything else."""
     if isinstance(trainer, str):
-        trainer = _kind(trainer)()
+        trainer = trainer_kind(trainer)()
     if not isinstance(trainer, Trainer):
         raise ParameterError(f"trainer: expected a name or an instance such as BCFW(gap_sampling=True), got {trainer!r}")
     return trainer, trainer.surrogates[0]()
 
 
-def _kind(name: str) -> type[Trainer]:
+def trainer_kind(name: str) -> type[Trainer]:
+    """The class of the trainers of a name."""
     return named("trainer", name, trainers(), " or a trainer object")
-
-
-def make_trainer(name: str, settings: Mapping[str, Any]) -> Trainer:
-    """The trainer of a name with the given settings; TypeError for settings that it does not have."""
-    return _kind(name)(**settings)
 
 
 def resolve_loss(loss: str | Cost) -> Cost:

@@ -14,13 +14,13 @@ from structpred.core.requirements import require
 from structpred.core.weights import Vector
 from structpred.models.base import StructuredEstimator
 from structpred.models.bundles import COMMON, restore_weights, restored
-from structpred.models.chain.decoding import checked_k
 from structpred.models.constrained import Constraints, constrained
 from structpred.models.explanations import Explanation, WeightInspection, explain_parts, top_weights
 from structpred.models.output_scores import OutputScores, Scoring, checked_scoring
 from structpred.models.part_inputs import PartInput, PartSharding, Shaped, as_labels, split_instances
 from structpred.models.settings import about_dev, dev_parts, resolve_loss
 from structpred.models.signs import NameTable
+from structpred.runtime.settings import checked_whole
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Field, Record, Text, Whole, maybe
 from structpred.task.inference import Inference
@@ -177,7 +177,7 @@ class StructuredPredictor(StructuredEstimator, _OracleFirst):
         """
         self._check_fitted()
         require(("kbest",), self.oracle, "predict_kbest")
-        return list(self._read(X, shapes).kbest(self.coef_, checked_k(k)))
+        return list(self._read(X, shapes).kbest(self.coef_, checked_whole(k, "k")))
 
     def _read(self, X: Any, shapes: Sequence[Any] | None) -> Inference:
         """Inference over the instances, features and shapes checked against each other."""

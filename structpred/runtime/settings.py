@@ -25,7 +25,7 @@ def checked_positive(number: float, name: str) -> float:
     2.0
     """
     if not (is_number(number) and number > 0.0):
-        raise ParameterError(f"{name} must be a positive number, finite, got {number!r}")
+        raise ParameterError(f"{name} must be a positive number, got {number!r}")
     return float(number)
 
 

@@ -3,7 +3,7 @@
 import os
 import re
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
@@ -78,10 +78,14 @@ def write_bundle(
     >>> read_bundle(file, kind="model").arrays["w"].tolist()
     [0.0, 0.0, 0.0]
     """
+    import structpred  # not at the top: the package may import this module first
+
     try:
-        contents: list[Sequence[archive.Piece]]
-        contents = [[_model_json(bundle.header, kind, format_version)], archive.pack(bundle.arrays)]
-        contents.append([strict_json.dump_lists(bundle.texts)])
+        values = ("structpred", format_version, kind, structpred.__version__, bundle.header)
+        head = strict_json.dump(dict(zip(_ENVELOPE, values, strict=True)), "model.json")
+        if (n := len(head)) > _MAX_MODEL_JSON:
+            raise ValueError(f"the header takes {n} bytes, at most {_MAX_MODEL_JSON} are stored; long lists belong in texts")
+        contents: list[list[archive.Piece]] = [[head], archive.pack(bundle.arrays), [strict_json.dump_lists(bundle.texts)]]
     except ValueError as error:
         raise DataError(f"{os.fspath(path)}: cannot store this {kind}: {error}") from error
     write_atomic(path, lambda file: archive.write(file, contents), previous=previous)
@@ -140,16 +144,6 @@ def _open(path: str | os.PathLike[str]) -> BinaryIO:
     except BaseException:
         os.close(handle)
         raise
-
-
-def _model_json(header: Mapping[str, Any], kind: str, format_version: int) -> bytes:
-    import structpred  # not at the top: the package may import this module first
-
-    values = ("structpred", format_version, kind, structpred.__version__, header)
-    data = strict_json.dump(dict(zip(_ENVELOPE, values, strict=True)), "model.json")
-    if len(data) > _MAX_MODEL_JSON:
-        raise ValueError(f"the header takes {len(data)} bytes, at most {_MAX_MODEL_JSON} are stored; long lists belong in texts")
-    return data
 
 
 def _parse(raw: list[npt.NDArray[np.uint8]], kind: str, format_version: int, memory: int) -> Bundle:

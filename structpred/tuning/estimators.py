@@ -14,7 +14,8 @@ from structpred.errors import ParameterError
 from structpred.evaluation.model_selection import select_sequences
 from structpred.io.multilabel.data import MultiLabelData
 from structpred.io.treebanks.treebank import Treebank
-from structpred.models.base import checked_C, seed_of
+from structpred.models.base import seed_of
+from structpred.runtime.settings import checked_positive
 from structpred.trainers.running.checkpoints import begun
 from structpred.tuning.halving import Tuned, fold_members, grid_of, rungs
 from structpred.tuning.search import Search
@@ -83,7 +84,7 @@ def tune(
             raise ParameterError(f"{name}: not a setting of {type(estimator).__name__} that can vary; {why}")
     settings = grid_of(grid)
     for C in grid.get("C", ()):
-        checked_C(C)
+        checked_positive(C, "C")
     if (dev is None) == (cv is None):
         raise ParameterError("expected either held-out data (dev=...) or a number of folds (cv=3)")
     members = None if cv is None else fold_members(len(X if y is None else y), cv, seed_of(known["random_state"]))

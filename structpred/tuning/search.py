@@ -10,7 +10,6 @@ import math
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -200,7 +199,7 @@ class Search:
         Raises ConvergenceError where every setting fails, CheckpointError for the folder of another search.
         """
         n_jobs = min(checked_jobs(n_jobs), len(self.settings) * self.n_folds)
-        with ExitStack() as stack:
+        with contextlib.ExitStack() as stack:
             if folder is None:
                 folder = Path(stack.enter_context(TemporaryDirectory(prefix="structpred-tune-"))) / "run"
             state = stack.enter_context(opened(folder, self._fingerprint()))

@@ -122,7 +122,7 @@ def test_bad_k_and_empty_sentences_are_refused() -> None:
     """k must be a whole number >= 1; a sentence without tokens is named."""
     model = trained()
     for k in (0, -1, 1.5, True, "2"):
-        with pytest.raises(DataError, match="k must be a whole number >= 1"):
+        with pytest.raises(ParameterError, match="k must be a whole number >= 1"):
             model.predict_kbest(NEW, k)
     for call in (model.predict_marginals, model.predict_score_gaps, lambda X: model.predict_kbest(X, 2)):
         with pytest.raises(DataError, match="sample 1"):

@@ -221,7 +221,7 @@ def test_switches_are_true_false_or_none(switch: str) -> None:
 @pytest.mark.parametrize("k", [0, -1, 1.5, True, None])
 def test_bad_numbers_of_trees_are_refused(k: Any) -> None:
     """k is a whole number >= 1."""
-    with pytest.raises(DataError, match="k must be a whole number >= 1"):
+    with pytest.raises(ParameterError, match="k must be a whole number >= 1"):
         shared().predict_kbest(X, k)
 
 

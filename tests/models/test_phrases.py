@@ -8,7 +8,7 @@ from chain_listing import LABELS, Listing, iob2_valid, random_corpus
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.data.phrases import PhraseLabels
-from structpred.errors import DataError, InfeasibleError, ParameterError
+from structpred.errors import InfeasibleError, ParameterError
 from structpred.evaluation.chunks import chunk_counts
 from structpred.models import ChainLabeler
 
@@ -129,8 +129,8 @@ def test_what_does_not_fit_is_refused() -> None:
     model, new = trained(LABELS)
     for settings, error, words in (
         ({"min_probability": 1.5}, ParameterError, "min_probability: expected a number from 0 to 1, got 1.5"),
-        ({"max_length": 0}, DataError, "max_length must be a whole number >= 1, got 0"),
-        ({"k": 0}, DataError, "k must be a whole number >= 1, got 0"),
+        ({"max_length": 0}, ParameterError, "max_length must be a whole number >= 1, got 0"),
+        ({"k": 0}, ParameterError, "k must be a whole number >= 1, got 0"),
     ):
         with pytest.raises(error, match=words):
             model.predict_phrases(new, **settings)

@@ -239,7 +239,7 @@ REFUSED = [
     (lambda: project_onto_box(np.zeros(3), 0.0, 1.0, 1.0, np.nan), ParameterError, "finite total"),
     (lambda: project_onto_box(np.zeros(3), 0.0, 1.0, 1.0, 1.0, [1.0, 0.0, 1.0]), ParameterError, "metrics > 0.*entry 1"),
     (lambda: project_onto_capped_simplex(np.zeros(3), 0.3), InfeasibleError, "3 entries of at most 0.3 cannot"),
-    (lambda: project_onto_capped_simplex(np.zeros(3), 0.0), ParameterError, "cap must be a positive number, finite, got 0.0"),
+    (lambda: project_onto_capped_simplex(np.zeros(3), 0.0), ParameterError, "cap must be a positive number, got 0.0"),
     (lambda: project_onto_topk_simplex(np.zeros(3), 0), ParameterError, "k must be a whole number >= 1"),
     (lambda: project_onto_topk_simplex(np.zeros(3), 2, -1.0), ParameterError, "radius must be a positive number"),
     (lambda: project_onto_l1_ball(np.zeros(3), 0.0), ParameterError, "radius must be a positive number"),

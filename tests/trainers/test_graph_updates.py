@@ -179,10 +179,10 @@ def test_what_must_be_refused_is_left_to_the_plain_update(kind: str, spoilt: str
     if spoilt == "weights":
         state.weights.v[:] = np.inf
     elif spoilt == "fixed":
-        begins, scores = updates.fixed
+        begins, scores = updates.memory[1]
         scores[begins[1] : begins[1] + 12] = FORBIDDEN
     else:
-        updates.aim[1][1] = -100.0
+        updates.memory[2][1][1] = -100.0
     before = state.weights.v.copy()
     with np.errstate(invalid="ignore"):
         assert update_many(np.array([1, 2]), MIRA().update_rule(problem, state), 0.0) == (0, False)

@@ -18,6 +18,7 @@ from structpred.io.treebanks.formats import TREEBANK_FORMATS, TreebankFormat
 from structpred.io.treebanks.reader import read_treebank, stream_treebank
 from structpred.io.treebanks.treebank import Sentence, Tree, Treebank, write_treebank
 from structpred.models import DependencyParser
+from structpred.storage.bundles import looks_like_bundle
 
 if TYPE_CHECKING:
     from structpred.distributed import Shards
@@ -129,22 +130,11 @@ def _parsed(system: str | DependencyParser, gold: Treebank, reading: Reading) ->
     """What a parser, or that of a file, finds for a treebank; or the treebank with predictions that the file is."""
     from structpred.models.files import load_estimator
 
-    if isinstance(system, str) and not _is_archive(system):
+    if isinstance(system, str) and not looks_like_bundle(system):
         # the rules decide what predictions must be like: some allow several roots, even cycles
         return read(system, reading._replace(on_error="raise"), check_trees=False)
     parser = load_estimator(system, "DependencyParser", "ParsingPipeline") if isinstance(system, str) else system
     return parser.predict(gold)
-
-
-def _is_archive(path: str) -> bool:
-    """Whether a file looks like a model, which is a zip archive."""
-    if path == "-":
-        return False
-    try:
-        with open(path, "rb") as file:
-            return file.read(2) == b"PK"
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
 
 
 def _shown(scores: evaluation.ParsingScores, other: evaluation.ParsingScores | None, asked: Asked) -> Scored:

@@ -104,28 +104,19 @@ RULES = Field(
 
 def _scheme_tables(labels: list[Any], scheme: str) -> tuple[Bools, Bools, Bools]:
     """Tagging schemes: what phrases are written as. Places: 0-X comes first, and t + 1 after t."""
-    if scheme == "places":
-        places = np.array([_place_of(label) for label in labels])
-        return places[:, None] + 1 == places, places == 0, np.ones(len(labels), bool)
+    tags = sorted({*SCHEMES.get(scheme, ())})
     for label in labels:
-        _check_tag(label, scheme)
-    return tables(labels, scheme)
-
-
-def _place_of(label: Any) -> int:
-    place = str(label).partition("-")[0]
-    if not (place.isascii() and place.isdigit()):
-        raise ParameterError(f"constraints: {label!r} has no place; expected the number of its position in front, as in 3-X")
-    return int(place)
-
-
-def _check_tag(label: Any, scheme: str) -> None:
-    prefix, _, kind = str(label).partition("-")
-    tags = sorted({*SCHEMES[scheme]})
-    if prefix not in ("O", *tags) or (prefix == "O") != (kind == ""):
-        raise ParameterError(
-            f"constraints: {label!r} is not a valid {scheme.upper()} tag; expected O or {', '.join(tags)} with -TYPE"
-        )
+        prefix, _, kind = str(label).partition("-")
+        if scheme == "places" and not (prefix.isascii() and prefix.isdigit()):
+            raise ParameterError(f"constraints: {label!r} has no place; expected the number of its position in front, as in 3-X")
+        if scheme != "places" and (prefix not in ("O", *tags) or (prefix == "O") != (kind == "")):
+            raise ParameterError(
+                f"constraints: {label!r} is not a valid {scheme.upper()} tag; expected O or {', '.join(tags)} with -TYPE"
+            )
+    if scheme != "places":
+        return tables(labels, scheme)
+    places = np.array([int(str(label).partition("-")[0]) for label in labels])
+    return places[:, None] + 1 == places, places == 0, np.ones(len(labels), bool)
 
 
 def fixed_scores(

@@ -28,6 +28,7 @@ from structpred.oracles.mrf import graph_shape
 from structpred.oracles.tree_mrf import TreeMRF
 from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits
+from structpred.runtime.settings import checked_whole
 from structpred.task.inference import Inference
 
 
@@ -145,13 +146,6 @@ def _check_possible(possible: bool, sample: int) -> None:
         raise InfeasibleError(f"sample {sample}: no label sequence satisfies the constraints")
 
 
-def checked_k(k: Any, name: str = "k") -> int:
-    """k as an int >= 1; DataError, naming the argument, otherwise."""
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-        raise DataError(f"{name} must be a whole number >= 1, got {k!r}")
-    return int(k)
-
-
 _chains = later("structpred.oracles.chains._chain_kernels")
 _kernels = later("structpred.oracles.chains._phrase_kernels")
 
@@ -185,7 +179,7 @@ class ChainScores:
     ) -> list[list[tuple[npt.NDArray[Any], float]]]:
         """For each sequence its k best (labels, score), best first; fewer where there are fewer."""
         data, w, scores = self._read(X, allowed, fixed)
-        found = chain_kbest(data, len(self.classes_), w, scores, checked_k(k))
+        found = chain_kbest(data, len(self.classes_), w, scores, checked_whole(k, "k"))
         return [[(self._encoder.decode(codes, np.array([0, len(codes)]))[0], score) for codes, score in best] for best in found]
 
     def predict_score_gaps(
@@ -225,7 +219,7 @@ class ChainScores:
         least = (0.5 if k is None else 0.0) if min_probability is None else min_probability
         if not 0 <= least <= 1:
             raise ParameterError(f"min_probability: expected a number from 0 to 1, got {least!r}")
-        longest, k = checked_k(max_length, "max_length"), None if k is None else checked_k(k)
+        longest, k = checked_whole(max_length, "max_length"), None if k is None else checked_whole(k, "k")
         asked: Any = partial(chain_phrases, tags, least=least, longest=longest, k=k)
         return around_empty(lambda *full: asked(*self._read(*full)), X, allowed, fixed, nothing=[])
 

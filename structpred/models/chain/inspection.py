@@ -187,7 +187,7 @@ def explain(model: Any, x: Any, labels: Sequence[Any] | None = None, against: An
         other = _coded(model, against, data, "against")
     shown, instead = (None if codes is None else model.classes_[codes].tolist() for codes in (chosen, other))
     sides = [list(_contributions(model, data, codes, other is not None)) for codes in (chosen, other) if codes is not None]
-    return Explanation.of(shown, instead, contrast(*sides), len(chosen), "position")
+    return Explanation.of(shown, instead, contrast(*sides), "position")
 
 
 def _predicted(model: Any, data: PackedSequences, k: int) -> list[Integers]:

@@ -12,13 +12,12 @@ import numpy as np
 
 from structpred.core.result import Certificate, Result
 from structpred.errors import CheckpointError, DataError, ParameterError
-from structpred.models.base import checked_C
 from structpred.models.chain.inputs import Input
 from structpred.models.chain.sharding import labelled
 from structpred.models.chain.targets import LabelEncoder, about_labels, encoder_of, partial_labels
 from structpred.models.own_components import check_own, components_of
 from structpred.models.settings import resolve_loss, resolve_regulariser
-from structpred.runtime.settings import checked_whole, is_number
+from structpred.runtime.settings import checked_positive, checked_whole, is_number
 from structpred.task.task import Task
 from structpred.trainers.names import require
 from structpred.trainers.problem import Trainer
@@ -110,7 +109,7 @@ def fit_stream(
 def _state_before(labeler: Any, n_total: float | None) -> OnlineState | None:
     """What to continue from; None for a new model. Raises ParameterError where the state is not there, or settings changed."""
     trainer = _online_trainer(labeler)
-    checked_C(labeler.C)
+    checked_positive(labeler.C, "C")
     state: OnlineState | None = getattr(labeler, "_online", None)
     if state is not None:
         if state.settings != _settings(labeler) or n_total not in (None, state.n_total):
@@ -145,7 +144,7 @@ def _problem(labeler: Any, task: Task, n_total: float) -> StreamProblem:
     trainer, surrogate = labeler._trainer_and_surrogate()
     if labeler.signs is not None:
         raise ParameterError("signs: partial_fit and fit_stream do not take them; use fit")
-    lam, regulariser = 1.0 / (checked_C(labeler.C) * n_total), resolve_regulariser(labeler.regulariser, trainer)
+    lam, regulariser = 1.0 / (checked_positive(labeler.C, "C") * n_total), resolve_regulariser(labeler.regulariser, trainer)
     check_own(components_of(task, trainer, surrogate, regulariser), labeler.check_components)
     return StreamProblem.of(task, surrogate, lam, n_total, regulariser=regulariser)
 

@@ -20,7 +20,7 @@ from structpred.layers.loss import Layer, Loss
 from structpred.layers.names import losses
 from structpred.layers.record import Scores
 from structpred.models import bundles
-from structpred.models.base import as_callbacks, checked_C, seed_of, structured_tags
+from structpred.models.base import as_callbacks, seed_of, structured_tags
 from structpred.models.constrained import Constraints, constrained
 from structpred.models.decision.adam import Adam, Truth
 from structpred.models.decision.inputs import Design, read
@@ -31,6 +31,7 @@ from structpred.models.settings import checked_oracle, resolve_trainer, settings
 from structpred.models.sklearn_bridge import Estimator, NotFittedError
 from structpred.objectives.part_losses import Regret
 from structpred.runtime.ranges import ends_of
+from structpred.runtime.settings import checked_positive
 from structpred.runtime.threads import checked_jobs
 from structpred.storage import schema as storage
 from structpred.storage.bundles import Bundle
@@ -198,7 +199,7 @@ class DecisionModel(Estimator):
         return self
 
     def _trained(self, design: Design, truth: PartScores) -> Result:
-        lam = 1.0 / (checked_C(self.C) * len(design.shapes))
+        lam = 1.0 / (checked_positive(self.C, "C") * len(design.shapes))
         loss, trainer = self._resolved_loss(), Adam() if self.trainer == "adam" else self.trainer
         components = components_of_scores(loss, trainer, design.shapes, np.diff(truth.offsets))
         checked = check_own(components, self.check_components)

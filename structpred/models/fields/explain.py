@@ -46,7 +46,7 @@ def explain_field(model: FieldEstimator[Any, Any], x: Any, labels: Any, node: in
     names, addends = spread.part_names(), spread.inference(data)
     sides = [list(_contributions(addends, w, side, names)) for side in (chosen, other) if side is not None]
     shown, instead = field.shown(chosen), None if other is None else field.shown(other)
-    return Explanation.of(shown, instead, contrast(*sides), n, names.unit)
+    return Explanation.of(shown, instead, contrast(*sides), names.unit)
 
 
 def _as_given(field: Field, labels: Any, data: Any, name: str) -> Codes:
@@ -71,18 +71,18 @@ def _contributions(inference: Inference, w: Vector, labels: Codes, names: FieldN
     features: Any = inference.features
     tables: GraphFeatures = features
     n, k = len(labels), tables.n_states
-    for f in part_features(inference, w, labels):
-        if f.part < n * k:
-            v, state = divmod(f.part, k)
-            name = names.features[f.place // k % tables.nodes.n_columns]
-            yield Contribution("node", v, names.state(v, state), name, f.value, f.weight)
+    for part, place, value, weight in part_features(inference, w, labels):
+        if part < n * k:
+            v, state = divmod(part, k)
+            name = names.features[place // k % tables.nodes.n_columns]
+            yield Contribution("node", v, names.state(v, state), name, value, weight)
             continue
-        edge, pair = divmod(f.part - n * k, k * k)
+        edge, pair = divmod(part - n * k, k * k)
         i, j = graph_of(inference.shapes[0]).edges[edge].tolist()
-        name = names.edge_features[(f.place - tables.start) // tables.width % tables.edges.n_columns]
+        name = names.edge_features[(place - tables.start) // tables.width % tables.edges.n_columns]
         ends = f"{names.node(i)} - {names.node(j)}"
         label = f"{names.state(i, pair // k)}, {names.state(j, pair % k)}"
-        yield Contribution("edge", j, label, f"{ends}: {name}" if name else ends, f.value, f.weight)
+        yield Contribution("edge", j, label, f"{ends}: {name}" if name else ends, value, weight)
 
 
 @dataclass(frozen=True)

@@ -115,7 +115,9 @@ def named_rows(y: Any, names: Sequence[str] | None = None) -> tuple[Any, list[st
             return y, found
         return np.asarray(y)[:, [found.index(name) for name in names]], list(names)
     listed = y.tolist() if getattr(y, "ndim", 0) == 1 and y.dtype.kind == "O" else y
-    if not isinstance(listed, list | tuple) or not all(map(_is_names, listed)):
+    if not isinstance(listed, list | tuple):
+        return y, None
+    if not all(isinstance(row, list | tuple | set | frozenset) and all(isinstance(one, str) for one in row) for row in listed):
         return y, None
     seen = {name for row in listed for name in row}
     if seen <= {"0", "1"} and (seen or names is None):  # states as text, or nothing
@@ -127,10 +129,6 @@ def named_rows(y: Any, names: Sequence[str] | None = None) -> tuple[Any, list[st
             raise DataError(f"sample {i}: there is no label {unknown[0]!r}; there are {len(known)}: {', '.join(known[:10])}")
         rows[i, [place[name] for name in row]] = 1
     return rows, known
-
-
-def _is_names(row: Any) -> bool:
-    return isinstance(row, list | tuple | set | frozenset) and all(isinstance(name, str) for name in row)
 
 
 def labels_of(X: Any, y: Any, n: int, n_labels: int | None = None, *, missing: bool = False) -> Labels:

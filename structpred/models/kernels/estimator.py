@@ -13,7 +13,6 @@ from structpred.core.result import Result
 from structpred.core.weights import Vector
 from structpred.data.sequences import PackedSequences
 from structpred.errors import ParameterError
-from structpred.models.base import checked_C
 from structpred.models.bundles import OBJECT
 from structpred.models.chain.inputs import Input
 from structpred.models.chain.labeler import ChainLabeler
@@ -22,6 +21,7 @@ from structpred.models.kernels.functions import Kernel, Mean, Missing, resolve_k
 from structpred.models.kernels.inputs import KernelInput, SupportInput
 from structpred.models.settings import resolve_regulariser
 from structpred.objectives.regularisers.l2 import L2
+from structpred.runtime.settings import checked_positive
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Field, Record
 from structpred.trainers.problem import Surrogate, Trainer
@@ -47,7 +47,7 @@ class Kernelised(Labeler):
     })  # fmt: skip
 
     def _choose_input(self, X: Any) -> tuple[Input, Any]:
-        checked_C(self.C)
+        checked_positive(self.C, "C")
         self._trainer_and_surrogate()  # what is wrong with it is said before the Gram matrix is made
         inner, sequences = super()._choose_input(X)
         return KernelInput(inner, resolve_kernel(self.kernel)), sequences

@@ -187,7 +187,9 @@ def checked_gram(gram: Gram, what: str, kernel: Kernel) -> Gram:
     low, high = _extremes(gram)
     if low >= -NEGATIVE * max(high, largest):
         return gram
-    if not _may_lack(kernel):
+    of = kernel.kernels if isinstance(kernel, Mean) else [kernel]
+    known = any(isinstance(one, B1Spline) for one in of) and all(isinstance(one, B1Spline) or is_definite(one) for one in of)
+    if not known:  # that it need not be
         raise DataError(f"{what}: it is not positive semidefinite, so it is no kernel (it has the eigenvalue {low:.3g})")
     log.info("%s: its smallest eigenvalue is %.3g, which is added to its diagonal", what, low)
     added = np.float32(-low * (1.0 + 1e-3))
@@ -204,12 +206,6 @@ def is_definite(kernel: Kernel) -> bool:
     if isinstance(kernel, Mean):
         return all(is_definite(one) for one in kernel.kernels)
     return type(kernel) in set(kernels().values()) - {B1Spline, Precomputed}
-
-
-def _may_lack(kernel: Kernel) -> bool:
-    """Whether a kernel is known not to be positive semidefinite."""
-    of = kernel.kernels if isinstance(kernel, Mean) else [kernel]
-    return any(isinstance(one, B1Spline) for one in of) and all(isinstance(one, B1Spline) or is_definite(one) for one in of)
 
 
 def _extremes(gram: Gram) -> tuple[float, float]:

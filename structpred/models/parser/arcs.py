@@ -18,6 +18,7 @@ from structpred.models.partial import Ruled
 from structpred.oracles.arborescence import ArborescenceOracle
 from structpred.oracles.projective import ProjectiveOracle
 from structpred.runtime.memory import check_fits
+from structpred.runtime.settings import is_whole
 from structpred.task.inference import part_scores
 
 TreeOracle = ArborescenceOracle | ProjectiveOracle
@@ -86,8 +87,7 @@ def _pairs(name: str, rules: Any, n: int, i: int) -> list[tuple[int, int]]:
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise DataError(f"{name}, sample {i}: expected pairs (head, word), got {pair!r}")
         head, modifier = pair
-        whole = all(isinstance(x, int | np.integer) and not isinstance(x, bool) for x in (head, modifier))
-        if not whole or not (0 <= head <= n and 1 <= modifier <= n and head != modifier):
+        if not (is_whole(head) and is_whole(modifier)) or not (0 <= head <= n and 1 <= modifier <= n and head != modifier):
             expected = f"expected an arc from a head in 0..{n} to another word in 1..{n}"
             raise DataError(f"{name}, sample {i}: {expected}, got head {head!r}, modifier {modifier!r}")
     return pairs

@@ -334,7 +334,7 @@ class ExplainedTrees:
         found = _contributions(self, parsed, chosen)
         if other is not None:
             found = contrast(found, _contributions(self, parsed, other))
-        return Explanation.of(chosen, other, found, treebank.n_words + 1, "word")
+        return Explanation.of(chosen, other, found, "word")
 
     def top_features(self, n: int = 20) -> ParserInspection:
         """How large the weights of each template and of each relation are, and the n strongest transitions of either sign."""

@@ -19,9 +19,8 @@ from structpred.features.second_order import SIZE
 from structpred.io.templates.arc_featurizer import ArcFeaturizer
 from structpred.io.templates.arc_template_sets import pruning_templates
 from structpred.io.treebanks.treebank import Tree, Treebank
-from structpred.models.base import StructuredEstimator, checked_C
+from structpred.models.base import StructuredEstimator
 from structpred.models.bundles import restore_weights, restored, to_bundle
-from structpred.models.chain.decoding import checked_k
 from structpred.models.chain.labeler import ChainLabeler
 from structpred.models.constrained import Constraints, constrained
 from structpred.models.parser.arcs import fixed_arcs, kept_heads
@@ -39,6 +38,7 @@ from structpred.models.parser.second_order import CANDIDATES, proven_trees, stru
 from structpred.models.parser.sentences import as_treebank, held_out_trees, warn_of_untagged
 from structpred.models.parser.sharding import ParserSharding, TreePlan, check_switches, checked_settings
 from structpred.models.settings import about_dev, resolve_loss
+from structpred.runtime.settings import checked_positive, checked_whole
 from structpred.runtime.threads import checked_jobs
 from structpred.storage.bundles import Bundle, under
 from structpred.task.inference import Inference
@@ -200,7 +200,7 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
 
     def _checked(self, dev: Any) -> Treebank | None:
         """The held-out treebank; what is wrong with it, or with the settings, is said before anything is trained."""
-        checked_C(self.C)
+        checked_positive(self.C, "C")
         checked_settings(self)
         resolve_loss(self.loss)
         return None if dev is None else held_out_trees(dev)
@@ -316,7 +316,7 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         """The k best trees of each sentence and their scores, best first; fewer where there are fewer. With order=2 they are the
         best over the candidate arcs, some hundred words a second.
         """
-        checked_k(k)
+        checked_whole(k, "k")
         data, inference = self._ready(X, fixed, forbidden, projective, single_root)
         found = list(inference.kbest(self.coef_, k))
         result = []

@@ -24,7 +24,7 @@ from structpred.features.arcs import ArcCandidates, ArcFeatures, bits_of, observ
 from structpred.io.templates.arc_featurizer import ATTRIBUTES, ArcFeaturizer, attributes_of, read_off
 from structpred.io.templates.arc_template_sets import default_templates, relation_templates
 from structpred.io.treebanks.treebank import Treebank
-from structpred.models.base import checked_C, checked_sample_weight
+from structpred.models.base import checked_sample_weight
 from structpred.models.chain.inputs import NumericInput
 from structpred.models.chain.sharding import ChainPlan, ChainSharding, Sequences, labelled, labels_of
 from structpred.models.chain.targets import LabelEncoder
@@ -43,6 +43,7 @@ from structpred.models.partial import NEEDS_ALL, sums_suffice, task_of, tell_mis
 from structpred.models.settings import resolve_loss
 from structpred.models.sharding import Columns, Further, Sharding, refuse_classes
 from structpred.models.stages import forget_stages
+from structpred.runtime.settings import checked_positive, is_whole
 from structpred.task.task import Task
 
 log = logging.getLogger("structpred.models")
@@ -50,12 +51,12 @@ log = logging.getLogger("structpred.models")
 
 def checked_settings(parser: Any) -> list[ArcTemplate]:
     """The templates of a parser; ParameterError, naming the setting, for an invalid one."""
-    checked_C(parser.label_C, "label_C")
-    if not _whole(parser.max_bits) or not 1 <= parser.max_bits <= 28:
+    checked_positive(parser.label_C, "label_C")
+    if not is_whole(parser.max_bits) or not 1 <= parser.max_bits <= 28:
         raise ParameterError(f"max_bits: expected a whole number in 1..28, got {parser.max_bits!r}")
-    if not _whole(parser.order) or parser.order not in (1, 2):
+    if not is_whole(parser.order) or parser.order not in (1, 2):
         raise ParameterError(f"order: expected 1 (arcs) or 2 (siblings and grandparents, too), got {parser.order!r}")
-    if parser.prune is not None and (not _whole(parser.prune) or parser.prune < 1):
+    if parser.prune is not None and (not is_whole(parser.prune) or parser.prune < 1):
         raise ParameterError(f"prune: expected a number of heads per word >= 1, or None, got {parser.prune!r}")
     check_switches(projective=parser.projective)
     check_columns(parser.attributes)
@@ -73,10 +74,6 @@ def check_switches(**values: Any) -> None:
     for name, value in values.items():
         if value is not None and not isinstance(value, bool | np.bool_):
             raise ParameterError(f"{name}: expected True, False or None, got {value!r}")
-
-
-def _whole(value: Any) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True)
