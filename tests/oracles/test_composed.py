@@ -26,6 +26,7 @@ from structpred.oracles.composition.layout import Batch, Member, layout_of
 from structpred.oracles.composition.rounds import Rounds
 from structpred.oracles.enumerated import EnumeratedOracle
 from structpred.oracles.multiclass import MulticlassOracle
+from structpred.oracles.qpbo import QPBO
 
 CLOSED = [TwoChains, BudgetChain, SkipChain, SecondOrder, TaggedTree]
 
@@ -224,6 +225,8 @@ def test_says_what_is_wrong() -> None:
     assert short > 0
     with pytest.raises(OracleError, match="no member holds part 0"):
         Composed([(MulticlassOracle(), lambda shape: ((2,), np.array([1, 2])))]).n_parts(())
+    with pytest.raises(OracleError, match=r"member 0 \(QPBO\) may miss its best output"):
+        Composed([(QPBO(), lambda shape: ((2, 2, ()), np.arange(4)))]).argmax(np.zeros(4), ())
     with pytest.raises(OracleError, match="as many whole numbers >= 0"):
         Composed([(MulticlassOracle(), lambda shape: ((2,), np.array([1])))]).n_parts(())
     with pytest.raises(ValueError, match="excludes"):

@@ -40,6 +40,10 @@ def layout_of(members: Sequence[Member], name: str) -> Layout:
     """The layout of these members. OracleError where they do not fit their parts, and for a part that no member holds."""
     found, of_oracle = [], dict[int, list[int]]()
     for k, member in enumerate(members):
+        if not member.oracle.exact:
+            raise OracleError(
+                f"{name}: member {k} ({type(member.oracle).__name__}) may miss its best output: no bound would hold"
+            )
         parts, size = np.asarray(member.parts), member.oracle.n_parts(member.shape)
         if parts.shape != (size,) or (parts.dtype.kind not in "iu" and size) or (size and parts.min() < 0):
             raise OracleError(
