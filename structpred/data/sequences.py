@@ -173,11 +173,6 @@ class AttributedSentences(Ragged):
         """(codes, tags, classes), as kernels take a corpus."""
         return self.codes, self.tags, self.classes
 
-    @property
-    def n_words(self) -> int:
-        """The number of words in all sentences."""
-        return int(self.offsets[-1])
-
     def take(self, indices: Sequence[int] | npt.NDArray[np.int64]) -> "AttributedSentences":
         """The sentences with these numbers, in this order."""
         where, offsets = picked(self.offsets, np.asarray(indices, dtype=np.int64))

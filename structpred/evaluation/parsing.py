@@ -2,7 +2,6 @@
 
 import dataclasses
 import itertools
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -136,10 +135,6 @@ class ParsingScores(Shown):
             elif field.name != "counts":
                 figures[field.name] = value
         return figures
-
-    def to_json(self) -> str:
-        """Return `to_dict` as one line of JSON."""
-        return json.dumps(self.to_dict())
 
     def table(self) -> str:
         """Return a plain-text table in per cent, with the name of the rules; the relations last, most frequent first."""

@@ -1,7 +1,6 @@
 """How good predicted label sequences are: one call for all figures, each label by itself, and which is taken for which."""
 
 import dataclasses
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -158,10 +157,6 @@ class Evaluation(Shown):
             }
         shown = [dataclasses.replace(c, gold=str(c.gold), predicted=str(c.predicted)) for c in self.confusions]
         return {**figures, "confusions": [dataclasses.asdict(c) for c in shown]}
-
-    def to_json(self) -> str:
-        """Return `to_dict` as one line of JSON."""
-        return json.dumps(self.to_dict())
 
     def table(self, *, details: bool = True) -> str:
         """Return a plain-text table in per cent: the accuracies, and phrases by type, or labels where there are no phrases.

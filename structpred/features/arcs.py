@@ -263,15 +263,15 @@ def observed_places(
     """
     from structpred.features._arc_kernels import hash_arcs
 
-    if len(heads) != data.n_words:
-        raise DataError(f"{data.n_words} words, but heads for {len(heads)}")
+    if len(heads) != data.n_tokens:
+        raise DataError(f"{data.n_tokens} words, but heads for {len(heads)}")
     compiled, n_bits = compile_templates(templates, data.names), 20
     chosen = np.linspace(0, len(data) - 1, min(len(data), n_sentences)).astype(np.int64)
     s = ArcScratch(int(data.lengths.max(initial=1)), len(templates), data.n_tags)
     marks = np.zeros((len(templates), 1 << n_bits), np.uint8)
     for part in np.array_split(chosen, max(-(-len(chosen) // 256), 1)):  # a block's hashes take a few megabytes
         some, own = data.take(part), heads[picked(data.offsets, part)[0]]
-        hashes = np.empty((some.n_words, len(templates)), np.uint32)
+        hashes = np.empty((some.n_tokens, len(templates)), np.uint32)
         hash_arcs(some.words, some.offsets, own, compiled.program, compiled.kinds, s.hashes, s.counts, s.tags, hashes)
         for row, column in zip(marks, hashes.T, strict=True):
             row[column >> np.uint32(32 - n_bits)] = 1

@@ -1,6 +1,7 @@
 """HTML and SVG as text in which nothing that is data can become markup."""
 
 import html
+import json
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -94,6 +95,10 @@ class Shown:
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
         return asdict(self)  # type: ignore[call-overload]
+
+    def to_json(self) -> str:
+        """`to_dict` as one line of JSON."""
+        return json.dumps(self.to_dict())
 
     def __str__(self) -> str:
         """The table."""

@@ -66,7 +66,7 @@ def test_scores_under_group_factors_are_those_of_the_scaled_weights(
     monkeypatch.setattr("structpred.features.arcs.ARCS", arcs)
     rng, data = np.random.default_rng(5), sentences()
     templates = default_templates()
-    starts = np.arange(data.n_words + 1)
+    starts = np.arange(data.n_tokens + 1)
     left = np.concatenate([np.arange(n, dtype=np.int32) for n in data.lengths])
     for candidates in (None, ArcCandidates(starts, left)):
         f = ArcFeatures(data, templates, [3 + t % 6 for t in range(len(templates))], dtype=dtype, candidates=candidates)
@@ -85,7 +85,7 @@ def test_sentences_scored_together_have_the_scores_of_each_alone(room: tuple[int
     monkeypatch.setattr("structpred.features.arcs.ARCS", room[0])
     monkeypatch.setattr("structpred.features.arcs.COLUMNS", room[1])
     data, templates = sentences(), default_templates()
-    left = ArcCandidates(np.arange(data.n_words + 1), np.concatenate([np.arange(n, dtype=np.int32) for n in data.lengths]))
+    left = ArcCandidates(np.arange(data.n_tokens + 1), np.concatenate([np.arange(n, dtype=np.int32) for n in data.lengths]))
     for candidates in (None, left):
         f = ArcFeatures(data, templates, [3 + t % 6 for t in range(len(templates))], candidates=candidates)
         w = np.random.default_rng(6).normal(size=f.dim).astype(np.float32)

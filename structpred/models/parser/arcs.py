@@ -107,7 +107,7 @@ def candidate_heads(
     from structpred.oracles.trees._tree_kernels import top_heads
 
     data = features.data
-    starts, kept, end = np.zeros(data.n_words + 1, np.int64), 0, 0
+    starts, kept, end = np.zeros(data.n_tokens + 1, np.int64), 0, 0
     most = np.minimum(data.lengths, k + 2) if whole is None else np.where(whole, data.lengths, np.minimum(data.lengths, k + 2))
     check_fits(4 * int(most @ data.lengths), "the candidates of pruning")
     listed = np.empty(int(most @ data.lengths), np.int32)

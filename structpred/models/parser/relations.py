@@ -69,7 +69,7 @@ class RelationFeatures:
         from structpred.features._arc_kernels import pack_known
 
         hashed = self._hashed(data, heads, n_jobs)
-        indptr, indices = np.zeros(data.n_words + 1, np.int64), np.empty(hashed.size, np.int32)
+        indptr, indices = np.zeros(data.n_tokens + 1, np.int64), np.empty(hashed.size, np.int32)
         size = pack_known(hashed, self._rows, indptr, indices)
         return PackedSequences(indptr, indices[:size], np.ones(size, np.float32), data.offsets, max(len(self.slots), 1))
 
@@ -88,7 +88,7 @@ class RelationFeatures:
         from structpred.features._arc_kernels import hash_arcs
 
         c = compile_templates(self.templates, data.names)
-        out = np.empty((data.n_words, len(self.templates)), np.uint32)
+        out = np.empty((data.n_tokens, len(self.templates)), np.uint32)
 
         def run(a: int, b: int) -> None:
             s = ArcScratch(int(data.lengths[a:b].max(initial=1)), len(self.templates), data.n_tags)
