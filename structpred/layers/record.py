@@ -330,8 +330,8 @@ class Scores:
 
     def largest(self, numbers: Floats) -> Floats:
         """The largest absolute value of each instance, (n,); 0 for one without parts."""
-        found = np.zeros(len(self))
-        np.maximum.at(found, self.spread(np.arange(len(self))), np.abs(numbers))
+        found, some = np.zeros(len(self)), np.flatnonzero(self.sizes)
+        found[some] = np.maximum.reduceat(np.abs(numbers), self.offsets[some])
         return found
 
     def spread(self, numbers: npt.NDArray[T]) -> npt.NDArray[T]:

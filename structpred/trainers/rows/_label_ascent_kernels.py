@@ -176,16 +176,6 @@ def add_blocks(rows, truths, upper, costs, mu, picks, amounts, table):
 
 
 @njit(cache=True, nogil=True)
-def images(u, table, w):
-    """w, the weights (n_features, m) of the dual point u."""
-    scale, low, high = table
-    for f in range(u.shape[0]):
-        for j in range(u.shape[1]):
-            at = f * u.shape[1] + j
-            w[f, j] = image_of(u[f, j], scale[at], low[at], high[at])
-
-
-@njit(cache=True, nogil=True)
 def move_column(indices, values, start, stop, factor, moves, picks, found, table, u, w):
     """u += factor x_i moves' at the labels `picks`, and w with it."""
     for e in range(np.uint64(start), np.uint64(stop)):
@@ -223,8 +213,8 @@ def ascend_columns(rows, truths, costs, kind, k, steep, upper, table, u, points,
     state, changed, done, m, n = np.uint64(seed), 0, 0, u.shape[1], points.shape[0]
     w = u
     if table is not None:
-        w = np.empty_like(u)
-        images(u, table, w)
+        scale, low, high = table
+        w = (scale * (u.ravel() - np.minimum(np.maximum(u.ravel(), low), high))).reshape(u.shape)
     z, p, moves, picks = np.empty(m), np.empty(m), np.empty(m), np.empty(m, np.int64)
     while done < budget and counts[PHASE] != OVER:
         if counts[PLACE] >= counts[N_ACTIVE]:
