@@ -77,7 +77,7 @@ class SecondOrderTree(Composed):
         return np.flatnonzero(~candidates_of(shape).ravel())
 
     def _solved(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> Solved:
-        """By compiled rounds; what these do not prove, by the search. Arcs that are no candidates are forbidden."""
+        """One after the other in compiled rounds. Arcs that are no candidates are forbidden."""
         sizes = []
         for i, shape in enumerate(shapes):
             try:
@@ -106,16 +106,16 @@ class SecondOrderTree(Composed):
         tree[closed] = FORBIDDEN
         rounds = partial(_kernels().rounds_of_tree, near, tuple(lists), self.projective, self.single_root)
         value, bound, proven, row = rounds(self.rounds, 1e-13 * size, copies, tree, rooms, -np.inf, best)
-        queue, age = [(-bound, 0, row, copies, tree)], 0
+        queue, age = [(-bound, 0, row, copies[lists.pairs], tree)], 0  # rounds change the copies of arcs alone
         while not proven and age < (self.max_nodes or 0):
             _, _, row, *before = heappop(queue)
             for off in (False, True):
-                copies, tree = (array.copy() for array in before)
+                copies[lists.pairs], tree = before[0], before[1].copy()
                 _kernels().pin(row, tuple(lists), off, copies, tree)
-                value, own, closed, branch = rounds(PINNED, 1e-13 * size, copies, tree, rooms, value, best)
+                value, own, done, branch = rounds(PINNED, 1e-13 * size, copies, tree, rooms, value, best)
                 age += 1
-                if not closed:
-                    heappush(queue, (-min(own, bound), age, branch, copies, tree))
+                if not done:
+                    heappush(queue, (-min(own, bound), age, branch, copies[lists.pairs], tree))
             bound = max(value, -queue[0][0]) if queue else value
             proven = bound - value <= 1e-13 * size
         return bound, proven
