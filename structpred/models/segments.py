@@ -1,6 +1,6 @@
 """Labelling sequences phrase by phrase: a semi-Markov chain with features of whole phrases and of the tokens inside them."""
 
-from collections.abc import Callable, Iterable, Sequence, Sized
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
@@ -17,6 +17,7 @@ from structpred.features.parts import PartFeatures
 from structpred.features.segments import SegmentFeatures, WrongTokens
 from structpred.models.base import StructuredEstimator, checked_sample_weight
 from structpred.models.bundles import CLASSES, COMMON, restore_weights, restored
+from structpred.models.chain import inputs
 from structpred.models.chain.inputs import INPUT, INPUTS, Input, RowInput, around_empty, as_sequences, choose_input, holds
 from structpred.models.chain.targets import LabelEncoder, as_label_lists, each_written, phrase_f1
 from structpred.models.constrained import Constraints, constrained
@@ -204,9 +205,7 @@ class SegmentLabeler(StructuredEstimator):
         constraints: see `Constraint`; labels are those of classes_. InfeasibleError names the sample that no labels are left for.
         """
         self._check_fitted()
-        given = X if constraints and isinstance(X, list | tuple) else []
-        empty = [i for i, x in enumerate(given) if isinstance(x, Sized) and not len(x)]
-        return around_empty(lambda full: self._answers(self._best(full, constraints, empty)), X)
+        return around_empty(lambda full: self._answers(self._best(full, constraints, inputs.empty_places(X, constraints))), X)
 
     def _best(self, X: Any, constraints: Constraints, empty: Sequence[int]) -> list[Integers]:
         """The best segmentations that keep the constraints; others stand for those that are empty."""

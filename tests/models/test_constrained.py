@@ -76,6 +76,11 @@ def test_rules_meet_other_constraints() -> None:
     empty = CHAIN.predict([X[0], X[0][:0]], constraints=[Constraint(Budget(at_most=0), [(None, "A")])])
     assert len(empty[1]) == 0
     assert "A" not in empty[0]
+    impossible = [Constraint(Budget(at_least=99), [(None, "A")])]
+    with pytest.raises(InfeasibleError, match=r"^sample 1: no label sequence"):
+        CHAIN.predict([X[0][:0], X[0]], constraints=impossible)
+    with pytest.raises(DataError, match=r"sample < 2 and not empty"):
+        CHAIN.predict([X[0][:0], X[0]], constraints=[Constraint(Budget(at_most=0), [(None, "A")], sample=0)])
 
 
 def test_transitions_with_features_and_kernels_keep_rules() -> None:

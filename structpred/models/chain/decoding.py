@@ -91,13 +91,13 @@ def _rows(data: PackedSequences) -> tuple[FeatureRows, FeatureRows]:
 
 def decode_chains(
     data: PackedSequences, n_labels: int, w: Vector, fixed: FixedScores | None = None, n_jobs: int = 1,
-    constraints: Constraints = None, classes: Sequence[Any] = (),
+    constraints: Constraints = None, classes: Sequence[Any] = (), empty: Sequence[int] = (),
 ) -> npt.NDArray[np.int64]:  # fmt: skip
-    """The best label codes of all tokens, flat; the same for any number of threads. classes: what constraints call labels."""
+    """The best label codes of all tokens, flat. classes: what constraints call labels; empty: samples that they leave alone."""
     if data.n_tokens == 0:
         return np.empty(0, np.int64)
     inference = chain_inference(data, n_labels, w, fixed, n_jobs)
-    return constrained(inference, constraints, lambda entry: (entry[0], classes.index(entry[1]))).decode(w)[0]
+    return constrained(inference, constraints, lambda entry: (entry[0], classes.index(entry[1])), empty).decode(w)[0]
 
 
 def chain_inference(

@@ -380,5 +380,10 @@ def around_empty(predict: Callable[..., list[Any]], X: Any, *rules: Any, nothing
     return [result[:0] if _is_empty(x) else result for x, result in zip(X, found, strict=True)]
 
 
+def empty_places(X: Any, rules: Any) -> list[int]:
+    """The numbers of the sequences without tokens, where there are rules for sequences."""
+    return [i for i, x in enumerate(X) if _is_empty(x)] if rules and isinstance(X, list | tuple) else []
+
+
 def _is_empty(x: Any) -> bool:
     return len(x) == 0 if isinstance(x, list | tuple) else getattr(x, "shape", (1,))[:1] == (0,)

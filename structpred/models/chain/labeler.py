@@ -16,6 +16,7 @@ from structpred.errors import DataError, ParameterError
 from structpred.features.fixed_scores import FixedScores
 from structpred.models.base import StructuredEstimator, checked_sample_weight
 from structpred.models.bundles import CLASSES, COMMON, restore_weights, restored
+from structpred.models.chain import inputs
 from structpred.models.chain.constraints import RULES, ChainConstraints, fixed_scores, rules_inside
 from structpred.models.chain.decoding import ChainScores, decode_chains, n_weights, table_width
 from structpred.models.chain.inputs import INPUT, INPUTS, Input, NumericInput, RowInput, around_empty, choose_input, n_columns
@@ -286,11 +287,14 @@ class ChainLabeler(StructuredEstimator, ChainScores):
         `Constraint`; labels are those of classes_. InfeasibleError names the sample that no labels of satisfy all of them.
         """
         self._check_fitted()
-        return around_empty(lambda *full: self._decoded(*self._read(*full), constraints), X, allowed, fixed)
+        empty = inputs.empty_places(X, constraints)
+        return around_empty(lambda *full: self._decoded(*self._read(*full), constraints, empty), X, allowed, fixed)
 
-    def _decoded(self, data: PackedSequences, w: Vector, scores: FixedScores | None, constraints: Constraints) -> list[Any]:
+    def _decoded(
+        self, data: PackedSequences, w: Vector, scores: FixedScores | None, constraints: Constraints, empty: Sequence[int]
+    ) -> list[Any]:
         classes = self.classes_.tolist()
-        codes = decode_chains(data, len(classes), w, scores, checked_jobs(self.n_jobs), constraints, classes)
+        codes = decode_chains(data, len(classes), w, scores, checked_jobs(self.n_jobs), constraints, classes, empty)
         return self._encoder.decode(codes, data.offsets)
 
     def _read(
