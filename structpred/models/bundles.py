@@ -82,7 +82,7 @@ COMMON: dict[str, Spec] = {
     "signs": Field(maybe(AnyOf((TableOf(Whole(-1, 1)), Text()))), "signs", saved_signs, default=None, sparse=True),
     "certificate": Field(
         Record({
-            "primal": _BOUND, "dual": _BOUND, "proven": Flag(), "local": Flag(), "checked": maybe(Flag()),
+            "primal": _BOUND, "dual": _BOUND, "proven": Flag(), "local": Flag(), "checked": Field(maybe(Flag()), default=None),
         }),
         "certificate_", asdict, lambda saved: Certificate(**saved),
     ),

@@ -146,7 +146,7 @@ def test_leftovers_of_killed_writers_are_removed(resume: bool, tmp_path: Path) -
     """A start, with or without resume, clears away what killed writers left next to the checkpoint, and nothing else."""
     file = tmp_path / "run.ckpt"
     run_to(file, 2)
-    for name in (".run.ckpt.next.0123abcd.tmp", ".run.ckpt.0123abcd.tmp", ".run.ckpt.lock", ".other.0123abcd.tmp"):
+    for name in (".run.ckpt.0123abcd.tmp", ".run.ckpt.lock", ".other.0123abcd.tmp"):
         (tmp_path / name).write_bytes(b"half")
     run_to(file, 3, resume=resume)
     assert sorted(path.name for path in tmp_path.iterdir()) == [".other.0123abcd.tmp", "run.ckpt", "run.ckpt.previous"]
