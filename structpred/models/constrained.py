@@ -58,7 +58,7 @@ def constrained(inference: Inference, constraints: Constraints, place: Place, em
     if constraints is None:
         return inference
     if has_points(own := inference.oracle) or own.tolerance or not own.exact:
-        raise ParameterError(f"constraints need sets of parts that are found exactly; those of {type(own).__name__} are not")
+        raise ParameterError(f"constraints need an oracle that finds the best set of parts; {type(own).__name__} may miss it")
     bound: list[tuple[Any, ...]] = [()] * len(inference)
     if not isinstance(constraints, Sequence):
         raise DataError(f"constraints: expected a list of Constraint, got {constraints!r}")

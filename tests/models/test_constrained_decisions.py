@@ -143,6 +143,6 @@ def test_what_proves_nothing_is_refused(oracle: Any) -> None:
     """Amounts of parts cannot be bound, and solvers that may miss the best decision could call what there is infeasible."""
     X = np.eye(2)
     model = DecisionModel(oracle, shape=(2,) if oracle.only_shape is None else None, max_iter=1).fit(X, X)
-    with pytest.raises(ParameterError, match="constraints need sets of parts that are found exactly"):
+    with pytest.raises(ParameterError, match="constraints need an oracle that finds the best set of parts"):
         model.predict(X, constraints=[Constraint(Budget(at_most=0), [1])])
     assert len(model.predict(X)) == 2
