@@ -283,7 +283,7 @@ def best_rate(objective: Callable[[float], float | None], rates: Sequence[float]
     >>> model = ChainLabeler(C=10.0, max_iter=5)
     >>> X, y = [np.eye(2)], [["a", "b"]]
     >>> best_rate(lambda eta0: model.set_params(trainer=OnlineProximal(eta0=eta0)).fit(X, y).certificate_.primal)
-    1.0
+    0.1
     """
 
     @cache
