@@ -211,9 +211,9 @@ def main() -> None:
         asked = 25_000 if r["projective"] else 15_000
         lines += [[name, f"{r['candidates']:.2f}, {r['recall']:.4f}, {r['pruning rate']:,.0f}", kind, f"{r[kind + ' rate']:,.0f}",
                    f"{r[kind + ' proven']:.4f}", f"{r[kind + ' UAS']:.4f}"] for kind in ("20 rounds", "search")]  # fmt: skip
-        print(verdict(f"{name}: 20 rounds at {asked:,}", r["20 rounds rate"] >= asked, ""))
+        print(verdict(f"{name}: 20 rounds at {asked:,}", r["20 rounds rate"] >= asked, f"{r['20 rounds rate']:,.0f}"))
         fast = r["search rate"] >= 8000 and r["search proven"] >= 0.98
-        print(verdict(f"{name}: 98 % proven at 8,000", fast, ""))
+        print(verdict(f"{name}: 98 % proven at 8,000", fast, f"{r['search proven']:.4f} at {r['search rate']:,.0f}"))
     print(table(["treebank", "candidates a word, recall, words/s", "", "words/s", "proven", "UAS"], lines))
     r = in_child("parsing:two_threads", environment={"NUMBA_NUM_THREADS": "2"}, train=files["ewt"][0], test=files["ewt"][1],
                  limit=limit, rounds=1 if quick else 9)  # fmt: skip
